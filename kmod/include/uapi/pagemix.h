@@ -103,8 +103,9 @@ struct pagemix_heap_info {
  * @fd:       out: the dma-buf
  *
  * The largest order that fits the rest is tried first; after a failure no
- * larger order is tried again for this buffer. ENOMEM when no step succeeds
- * (then nothing stays allocated), EINTR on a fatal signal.
+ * larger order is tried again for this buffer. @bytes must be a multiple of the
+ * smallest chunk of the mix (else EINVAL: it could never be filled). ENOMEM when
+ * no step succeeds (then nothing stays allocated), EINTR on a fatal signal.
  */
 struct pagemix_alloc {
 	__u32 version;
@@ -131,8 +132,9 @@ struct pagemix_alloc {
  * @largest_run:  out: bytes of the largest one
  * @alloc_ns:     out: ktime nanoseconds of the whole allocation loop
  * @chunks:       out: chunks obtained, by order
- * @order_ns:     out: ktime nanoseconds in alloc_pages(), by order tried,
- *                failed attempts included
+ * @order_ns:     out: ktime nanoseconds of the loop by order tried, failed
+ *                attempts included (read only when the order changes, so that
+ *                the clock does not slow the loop)
  * @order_fails:  out: failed attempts, by order tried
  */
 struct pagemix_buf_info {
@@ -252,9 +254,9 @@ struct pagemix_sample {
 
 /*
  * Flags of a run.
- * PAGEMIX_RUN_COLD: every repetition maps at an address range not used before
- * in the run, so that last-level page tables are allocated inside the time.
- * Excludes @warmup.
+ * PAGEMIX_RUN_COLD: every repetition maps at an IOVA range that is fresh in this
+ * run: cached IOVAs are used up and, where the range covers whole last-level
+ * page tables, these are allocated inside the time. Excludes @warmup.
  */
 #define PAGEMIX_RUN_COLD	(1U << 0)
 

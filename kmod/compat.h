@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Every difference between the supported kernels, 6.1 and later. */
+#ifndef PAGEMIX_COMPAT_H
+#define PAGEMIX_COMPAT_H
+
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/module.h>
+#include <linux/version.h>
+
+/* 6.8 renamed MAX_ORDER; 6.4 had made it inclusive. */
+#ifndef MAX_PAGE_ORDER
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define MAX_PAGE_ORDER (MAX_ORDER - 1)
+#else
+#define MAX_PAGE_ORDER MAX_ORDER
+#endif
+#endif
+
+/* 6.3 put vm_flags behind accessors. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+#endif
+
+/* 6.11 made platform_driver.remove return void; remove_new did before. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define pagemix_platform_remove remove_new
+#else
+#define pagemix_platform_remove remove
+#endif
+
+/* 6.13 turned the namespace into a string. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define PAGEMIX_IMPORT_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define PAGEMIX_IMPORT_DMA_BUF MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+#endif /* PAGEMIX_COMPAT_H */
