@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// User-space drivers on VFIO. Everything public, in the order a program uses it.
+#pragma once
+
+#include "pagemix/vfio/dma_engine.hpp"
+#include "pagemix/vfio/edu/edu.hpp"
+#include "pagemix/vfio/error.hpp"  // Error, DeviceInUse, GroupNotViable
+#include "pagemix/vfio/files.hpp"  // SystemPaths, UniqueFd
+#include "pagemix/vfio/iommu/address_space.hpp"
+#include "pagemix/vfio/iommu/iova.hpp"
+#include "pagemix/vfio/iommu/mapping.hpp"
+#include "pagemix/vfio/iommu/type1.hpp"
+#include "pagemix/vfio/memory.hpp"  // MappedMemory, DMA barriers
+#include "pagemix/vfio/pci/bdf.hpp"
+#include "pagemix/vfio/pci/binding.hpp"
+#include "pagemix/vfio/pci/device.hpp"
+#include "pagemix/vfio/pci/discovery.hpp"
+#include "pagemix/vfio/pci/in_use.hpp"
+#include "pagemix/vfio/signals.hpp"  // ExitSignals
