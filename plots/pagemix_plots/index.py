@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The index of published runs: results/README.md."""
+
+from __future__ import annotations
+
+import pathlib
+
+from . import names
+from .fields import RunError
+from .load import Run, load_run
+
+_HEAD = """<!-- Made by plots/pagemix-report index; edit the runs, not this file. -->
+# Published runs
+
+One folder a run; [docs/result-format.md](../docs/result-format.md) says what is in it.
+A number carries its clock: *guest instructions* are counted by QEMU and are no
+time. Reports are made from the files here with `plots/pagemix-report report RUN...`.
+
+| folder | machine | kernel | clock | date | what |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def write(results: pathlib.Path) -> pathlib.Path:
+    """Writes README.md into the results folder; RunError names a run that may not be published."""
+    if not results.is_dir():
+        raise RunError(f"{results}: not a folder")
+    folders = sorted(f for f in results.iterdir() if f.is_dir() and not f.name.startswith("."))
+    runs = [load_run(folder) for folder in folders]
+    for run in runs:
+        if run.clock.is_noise:
+            raise RunError(f"{run.folder}: clock emulated-ns is noise and is not published; "
+                           "want instructions or hardware-ns")
+        if not run.complete:
+            raise RunError(f"{run.folder}: the run was interrupted and is not published")
+    runs.sort(key=lambda run: (run.started, run.folder.name), reverse=True)
+    readme = results / "README.md"
+    readme.write_text(_HEAD + "".join(_row(run) for run in runs), encoding="utf-8")
+    return readme
+
+
+def _row(run: Run) -> str:
+    clock = "guest instructions" if run.clock.kind == "instructions" else run.clock.kind
+    sizes = sorted({key.bytes for key in run.keys})
+    mixes = sorted({key.mix for key in run.keys}, key=names.mix_rank)
+    what = f"{run.profile}: {', '.join(names.bytes_words(s) for s in sizes)}; {', '.join(mixes)}"
+    folder = run.folder.name
+    cells = [f"[{_cell(folder)}]({folder})", run.machine, f"{run.kernel['release']}", clock,
+             run.started.date().isoformat(), what]
+    return "| " + " | ".join([cells[0], *map(_cell, cells[1:])]) + " |\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report page: one self-contained HTML file for one run or several."""
+
+from __future__ import annotations
+
+import pathlib
+from dataclasses import dataclass
+
+import jinja2
+from markupsafe import Markup
+
+from . import check, environment, gallery, headline, names, tables
+from .load import Benchmark, Run, labels
+from .names import BufferKey
+from .stats import Summary
+
+COST_FAMILIES = ("alloc", "map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap")
+
+
+@dataclass(frozen=True)
+class BufferRow:
+    """One line of the main table."""
+
+    key: BufferKey
+    size: str
+    costs: tuple[Summary | None, ...]  # by COST_FAMILIES
+    chunks: str
+    runs: str
+    leaves: str
+    commands: str
+
+
+@dataclass(frozen=True)
+class SampleCost:
+    """What taking one sample adds, against the smallest cost in the report."""
+
+    words: tuple[str, ...]
+    heavy: bool  # more than a twentieth of the smallest cost
+
+
+@dataclass(frozen=True)
+class Section:
+    """All that the page says of one run."""
+
+    run: Run
+    label: str
+    headline: headline.Headline
+    rows: tuple[BufferRow, ...]
+    n_words: str
+    checks: tuple[check.Check, ...]
+    sample_cost: SampleCost
+    benchmarks: tuple[Benchmark, ...]
+    environment: tuple[tuple[str, str], ...]
+    command: str
+
+
+def write(runs: list[Run], out: pathlib.Path) -> pathlib.Path:
+    """Writes report.html and plots/*.svg into `out` (made if missing); returns the page's path."""
+    run_labels = labels(runs)
+    views = tables.views(runs, run_labels)
+    groups = gallery.groups(views)
+    page = _template().render(
+        title="pagemix: " + names.list_words(run_labels),
+        sections=[_section(run, label) for run, label in zip(runs, run_labels, strict=True)],
+        groups=groups, families=COST_FAMILIES, noise=headline.NOISE)
+    (out / "plots").mkdir(parents=True, exist_ok=True)
+    drawn = [figure for group in groups for figure in group.figures]
+    main = gallery.overview(views)
+    for figure in drawn + ([main] if main else []):
+        (out / "plots" / f"{figure.slug}.svg").write_text(svg_file(figure), encoding="utf-8")
+    path = out / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def svg_file(figure: gallery.Figure) -> str:
+    from .svg import standalone
+    return standalone(figure.svg)
+
+
+def _template() -> jinja2.Template:
+    loader = jinja2.FileSystemLoader(pathlib.Path(__file__).with_name("templates"))
+    env = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                             undefined=jinja2.StrictUndefined)
+    env.filters["count"] = names.count_words
+    env.filters["markup"] = Markup  # only for SVG made here, whose text is escaped
+    return env.get_template("report.html.j2")
+
+
+def _section(run: Run, label: str) -> Section:
+    counts = {b.summary.n for b in run.benchmarks.values() if b.name.key}
+    return Section(
+        run=run, label=label, headline=headline.headline(run),
+        rows=tuple(_row(run, key) for key in run.keys),
+        n_words=tables.n_words(counts) if counts else "no samples",
+        checks=tuple(check.check_run(run)),
+        sample_cost=_sample_cost(run),
+        benchmarks=tuple(sorted(run.benchmarks.values(), key=lambda b: b.name.text)),
+        environment=tuple(environment.rows(run)),
+        command=environment.command(run))
+
+
+def _row(run: Run, key: BufferKey) -> BufferRow:
+    found = [run.find(family, key) for family in COST_FAMILIES]
+    runs = tables.counter_of(run, key, "runs")
+    leaves = tables.leaves(run, key)
+    return BufferRow(
+        key=key, size=names.bytes_words(key.bytes),
+        costs=tuple(b.summary if b else None for b in found),
+        chunks=tables.chunks_words(tables.chunks(run, key)),
+        runs="" if runs is None else names.count_words(runs),
+        leaves=tables.parts_words(leaves, tables.leaf_names(set(leaves))),
+        commands=tables.commands_words(tables.commands(run, key)))
+
+
+def _sample_cost(run: Run) -> SampleCost:
+    unit = run.clock.unit
+    words = [f"The run records an overhead of {names.count_words(run.clock.overhead)} {unit} "
+             "a sample."]
+    largest = run.clock.overhead
+    measured = [b for b in run.benchmarks.values() if b.name.family == names.SAMPLE_COST]
+    for benchmark in measured:
+        summary = benchmark.summary
+        largest = max(largest, summary.median)
+        words.append(f"{benchmark.name.text}: median {names.count_words(summary.median)} {unit} "
+                     f"around nothing (n = {summary.n:,}).")
+    if not measured:
+        words.append("The benchmark sample_cost was not part of this run.")
+    costs = [b.summary.median for b in run.benchmarks.values() if b.name.key]
+    heavy = False
+    if costs:
+        smallest = min(costs)
+        heavy = largest > smallest / 20
+        share = f"{largest / smallest * 100:.2g} %" if smallest else "more than all"
+        words.append(f"This report subtracts nothing: the largest of these is {share} of the "
+                     f"smallest median shown ({names.count_words(smallest)}).")
+    return SampleCost(tuple(words), heavy)
