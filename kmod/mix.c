@@ -207,8 +207,10 @@ static u64 mix_random(u64 *state)
  */
 void pagemix_chunks_shuffle(struct pagemix_chunks *chunks, u64 seed)
 {
-	size_t i;
+	size_t i, k;
 
-	for (i = chunks->nr; i > 1; i--)
-		swap(chunks->v[i - 1], chunks->v[mix_random(&seed) % i]);
+	for (i = chunks->nr; i > 1; i--) {
+		k = mix_random(&seed) % i;
+		swap(chunks->v[i - 1], chunks->v[k]);
+	}
 }
