@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command line of pagemix-guest."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import build, kernel
+from .errors import GuestError, UsageError
+from .machine import TARGETS, load_machine, machine_names
+from .qemu import CLOCKS
+from .run import Request, execute, say, with_kernel
+
+MACHINES = build.SOURCE / "configs" / "machines"
+
+EPILOG = """\
+After `--` comes the command of the guest; `--then` starts a further one, which
+runs in the same boot if the one before ended with 0. Exit code: that of the
+last command; 1 if the guest failed; 2 for bad input.
+
+A `pagemix run` gets --out /out, --machine, --clock and --marker by itself.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options, also the source of --help."""
+    top = argparse.ArgumentParser(prog="pagemix-guest", description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    kernels = commands.add_parser("kernel", help="kernels in the cache")
+    actions = kernels.add_subparsers(dest="action", required=True, metavar="ACTION")
+    fetch = actions.add_parser("fetch", help="download Debian's newest kernel of a version")
+    fetch.add_argument("--arch", default=kernel.DEFAULT_ARCH, help="default: %(default)s")
+    fetch.add_argument("--kernel", default=kernel.DEFAULT_KERNEL, metavar="VERSION",
+                       help="default: %(default)s")
+    fetch.add_argument("--headers-only", action="store_true",
+                       help="only what building a module needs")
+    fetch.add_argument("--refresh", action="store_true",
+                       help="look for a newer one even if one is cached")
+
+    builds = commands.add_parser("build", help="cross-build the program and the module")
+    builds.add_argument("--arch", default=kernel.DEFAULT_ARCH, help="default: %(default)s")
+    builds.add_argument("--kernel", default=kernel.DEFAULT_KERNEL, metavar="VERSION",
+                        help="default: %(default)s")
+
+    commands.add_parser("machines", help="list the machines")
+
+    for name, text in (("run", "boot, run a command, bring its /out/run.json back"),
+                       ("exec", "the same for a command that leaves no run.json")):
+        sub = commands.add_parser(name, help=text, epilog=EPILOG,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub.add_argument("--machine", required=True, metavar="NAME",
+                         help="one of " + ", ".join(machine_names(MACHINES)))
+        sub.add_argument("--clock", default="instructions", metavar="KIND",
+                         help=f"{' or '.join(CLOCKS)}; default: %(default)s")
+        sub.add_argument("--target", metavar="DEVICE",
+                         help=f"{' or '.join(TARGETS)}; default: the machine's")
+        sub.add_argument("--kernel", metavar="VERSION", help="default: the machine's")
+        sub.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS",
+                         help="of the whole boot; default: %(default)g")
+        sub.add_argument("--out", type=Path, metavar="DIR",
+                         help="a new folder for results" +
+                         ("; default: out/<machine>" if name == "run" else ""))
+        sub.add_argument("--append", action="append", default=[], metavar="ARGUMENTS",
+                         help="further kernel arguments")
+        sub.add_argument("--add", action="append", default=[], metavar="FILE[:GUESTPATH]",
+                         help="a file, or an executable of the cross build by name; "
+                         "default path: /bin")
+        sub.add_argument("--no-build", action="store_true", help="use the program as last built")
+        sub.add_argument("--keep", action="store_true", help="keep trace, disk and initramfs")
+        sub.add_argument("--verbose", action="store_true", help="show the kernel's messages too")
+        sub.add_argument("--quiet", action="store_true", help="show progress lines only")
+    return top
+
+
+def split_commands(words: Sequence[str]) -> list[list[str]]:
+    """The guest's commands: separated by --then, each with at least one word."""
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if word == "--then":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    if not all(commands):
+        raise UsageError("no command for the guest: give one after '--' and after each '--then'")
+    return commands
+
+
+def request_of(options: argparse.Namespace, words: Sequence[str],
+               host_command: Sequence[str]) -> Request:
+    """A checked request from the options of run or exec."""
+    if options.clock not in CLOCKS:
+        raise UsageError(f"--clock '{options.clock}': allowed are {', '.join(CLOCKS)}")
+    if not 1 <= options.timeout <= 86400:
+        raise UsageError(f"--timeout {options.timeout:g}: allowed are 1 to 86400 seconds")
+    machine = load_machine(MACHINES, options.machine).with_target(options.target)
+    is_run = options.command == "run"
+    out = options.out or (Path("out") / machine.name if is_run else None)
+    return Request(
+        machine=with_kernel(machine, options.kernel), commands=split_commands(words),
+        clock=options.clock, timeout=options.timeout, out=out,
+        append=[word for text in options.append for word in shlex.split(text)],
+        add=options.add, build=not options.no_build, keep=options.keep,
+        verbose=options.verbose, quiet=options.quiet, needs_result=is_run,
+        host_command=["guest/pagemix-guest", *host_command])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    at = given.index("--") if "--" in given else len(given)
+    options = parser().parse_args(given[:at])
+    try:
+        if options.command in ("run", "exec"):
+            return execute(request_of(options, given[at + 1:], given))
+        if given[at:]:
+            raise UsageError(f"'{options.command}' takes no command after '--'")
+        return _other(options)
+    except GuestError as error:
+        print(f"pagemix-guest: {error}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        print("pagemix-guest: interrupted", file=sys.stderr)
+        return 130
+
+
+def _other(options: argparse.Namespace) -> int:
+    if options.command == "machines":
+        for name in machine_names(MACHINES):
+            print(f"{name:16} {load_machine(MACHINES, name).description}")
+    elif options.command == "kernel":
+        found = kernel.fetch(options.arch, options.kernel, headers_only=options.headers_only,
+                             refresh=options.refresh, say=say)
+        print(found.folder)
+    else:
+        found = kernel.fetch(options.arch, options.kernel, say=say)
+        print(build.build_program(options.arch))
+        print(build.build_module(found))
+    return 0

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes out of the guest's serial port, line by line.
+
+Kernel messages and programs share the port. The kernel writes a message whole
+but may start in the middle of a program's line; its time stamp tells the two
+apart and puts the program's line together again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+
+STAMP = re.compile(r"\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ")
+
+# Kernel messages that fail a run. `fatal` ones leave a guest that may never
+# come to its end; after the others the run goes on, to show what follows.
+FAILURES: tuple[tuple[str, bool], ...] = (
+    (r"WARNING: ", False),
+    (r"BUG: ", True),
+    (r"Kernel panic", True),
+    (r"Internal error: ", True),
+    (r"Oops\b", True),
+    (r"Unable to handle kernel ", True),
+    (r"kernel BUG at ", True),
+    (r"rcu: INFO: .*(?:stall|expedited)", True),
+    (r"INFO: rcu.*stall", True),
+    (r"INFO: task .* blocked for more than", True),
+    (r"INFO: (?:possible|inconsistent|trying to register)", False),
+    (r"possible recursive locking|inconsistent lock state", False),
+    (r"watchdog: ", True),
+    (r"refcount_t: ", False),
+    (r"list_(?:add|del) corruption", False),
+    (r"(?:KASAN|UBSAN|KCSAN|KFENCE|KMSAN): ", False),
+    (r"kmemleak: \d+ new suspected memory leaks", False),
+    (r"DMA-API: (?!.*(?:debugging enabled|preallocated|cacheline tracking))", False),
+    (r"Out of memory: |oom-kill:", False),
+    (r"arm-smmu-v3 .*(?:event 0x|CMD_SYNC timeout|unexpected global error)", False),
+)
+_FAILURE = [(re.compile(pattern), fatal) for pattern, fatal in FAILURES]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line without its end; `kernel` if the kernel wrote it."""
+
+    text: str
+    kernel: bool
+
+
+class LineAssembler:
+    """Turns characters into lines."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def feed(self, text: str) -> list[Line]:
+        """Characters in the order they came; returns the lines they complete."""
+        *complete, rest = (self._text + text).split("\n")
+        lines: list[Line] = []
+        pending = ""
+        for part in complete:
+            whole = pending + part.rstrip("\r")
+            stamp = STAMP.search(whole)
+            if stamp:
+                pending = whole[:stamp.start()]
+                lines.append(Line(whole[stamp.start():], True))
+            else:
+                pending = ""
+                lines.append(Line(whole, False))
+        self._text = pending + rest
+        return lines
+
+    @property
+    def rest(self) -> str:
+        """The line that has no end yet."""
+        return self._text
+
+
+def failure_in(line: Line) -> tuple[bool, bool]:
+    """(is a failure, is fatal) of one line; only kernel messages count."""
+    if line.kernel:
+        stamp = STAMP.match(line.text)
+        text = line.text[stamp.end():] if stamp else line.text
+        for pattern, fatal in _FAILURE:
+            if pattern.search(text):
+                return True, fatal
+    return False, False
+
+
+INIT = re.compile(r"@pagemix-guest (start|exit|fail) ?(.*)")
+
+
+@dataclass
+class Console:
+    """Follows a guest: what it said of itself, what went wrong, what to show.
+
+    `failures` are kernel messages, `complaints` what init could not do.
+    """
+
+    verbose: bool = False
+    quiet: bool = False  # of a program only progress lines, which start with '['
+    failures: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    fatal: bool = False
+    running: bool = False  # a command has started and not ended
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=40))
+    _assembler: LineAssembler = field(default_factory=LineAssembler)
+
+    def feed(self, text: str) -> list[str]:
+        """Takes characters, returns the lines to show."""
+        shown = []
+        for line in self._assembler.feed(text):
+            self.tail.append(line.text)
+            failure, fatal = failure_in(line)
+            if failure:
+                self.failures.append(line.text)
+                self.fatal = self.fatal or fatal
+            if self._wanted(line):
+                shown.append(line.text)
+        return shown
+
+    def _wanted(self, line: Line) -> bool:
+        if line.kernel:
+            return self.verbose
+        told = INIT.search(line.text)
+        if told:
+            if told[1] == "fail":
+                self.complaints.append(told[2])
+            self.running = told[1] == "start"
+            return False
+        if line.text.startswith("@pagemix "):
+            return False
+        if self.quiet and not self.verbose:
+            return line.text.startswith("[")
+        return self.running or self.verbose

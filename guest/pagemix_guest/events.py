@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IOMMU events in QEMU's text trace, counted by phase.
+
+The trace holds one event a line. Characters the guest sends to its serial port
+are events too (pl011_write to the data register), so the markers of
+docs/result-format.md stand at their place among the IOMMU's events.
+
+Spellings: QEMU 7.2 writes `pl011_write addr 0x00000000 value 0x00000041`, 8.0
+and later `pl011_write addr 0x000 value 0x00000041 reg DR`; IOTLB events have
+`vmid=` from 9.1 on; a process id and time stamp before the event are optional.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .console import LineAssembler
+
+PREFIX = re.compile(rb"^\d+@\d+\.\d+:")
+CHARACTER = re.compile(rb"^addr 0x0+ value 0x([0-9a-f]{8})(?: reg \S+)?$")
+REGISTER = re.compile(rb"^addr 0x[0-9a-f]+ value 0x[0-9a-f]{8}(?: reg \S+)?$")
+OPCODE = re.compile(rb"^<--- (SMMU_CMD_[A-Z0-9_]+)$")
+LOOKUP = re.compile(rb"^IOTLB cache (HIT|MISS) asid=.* hit=(\d+) miss=(\d+) hit rate=\d+$")
+INSERT = re.compile(rb"^IOTLB \+\+ asid=.* level=(\d+)$")
+REQUEST = re.compile(rb"^domain=\d+ virt_start=0x[0-9a-f]+ virt_end=0x[0-9a-f]+"
+                     rb"( phys_start=0x[0-9a-f]+ flags=\d+)?$")
+MARKER = re.compile(r"@pagemix (begin|end) (\S+) (\d+)(?: (\d+))?$")
+
+# Trace event -> the counters it can raise; a counter is reported for a machine
+# that traces its event, 0 included.
+COUNTERS = {
+    "smmuv3_cmdq_opcode": ("smmu_cmd_tlbi", "smmu_cmd_sync"),
+    "smmu_iotlb_lookup_hit": ("iotlb_hit",),
+    "smmu_iotlb_lookup_miss": ("iotlb_miss",),
+    "virtio_iommu_map": ("viommu_map",),
+    "virtio_iommu_unmap": ("viommu_unmap",),
+}
+
+
+def counters_of(events: Iterable[str]) -> list[str]:
+    """Counters that a machine with these trace events has."""
+    return [name for event in events for name in COUNTERS.get(event, ())]
+
+
+@dataclass
+class Phase:
+    """What happened between the two markers of one block of a benchmark."""
+
+    name: str
+    block: int
+    iterations: int = 0  # 0 until the end marker came
+    counts: Counter[str] = field(default_factory=Counter)
+    insert_levels: Counter[int] = field(default_factory=Counter)  # IOTLB entries made, by level
+    problem: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """One element of events.json's phases."""
+        data: dict[str, Any] = {"name": self.name, "block": self.block,
+                                "iterations": self.iterations, "counts": dict(self.counts)}
+        if self.insert_levels:
+            data["iotlb_insert_levels"] = {str(level): count for level, count
+                                           in sorted(self.insert_levels.items())}
+        if self.problem:
+            data["problem"] = self.problem
+        return data
+
+
+class Parser:
+    """Reads a trace line by line."""
+
+    def __init__(self) -> None:
+        self.phases: list[Phase] = []
+        self.outside = Phase("", 0)  # events that belong to no phase
+        self.problems: list[str] = []
+        self.lines = 0
+        self._open: Phase | None = None
+        self._console = LineAssembler()
+        self._totals: list[int] = []  # last lookup number of each stream configuration
+        self._handlers = {b"pl011_write": self._character, b"smmuv3_cmdq_opcode": self._opcode,
+                          b"smmu_iotlb_lookup_hit": self._lookup,
+                          b"smmu_iotlb_lookup_miss": self._lookup,
+                          b"smmu_iotlb_insert": self._insert,
+                          b"virtio_iommu_map": self._map, b"virtio_iommu_unmap": self._unmap}
+
+    def read(self, lines: Iterable[bytes]) -> Parser:
+        """Takes all lines, each with its line end; the last may lack it."""
+        handlers = self._handlers
+        for raw in lines:
+            self.lines += 1
+            if not raw.endswith(b"\n"):
+                self._bad("is cut off", raw)
+                continue
+            prefix = PREFIX.match(raw)
+            event, _, rest = raw[prefix.end() if prefix else 0:].rstrip(b"\r\n").partition(b" ")
+            handler = handlers.get(event)
+            if handler and not handler(rest):
+                self._bad("is not understood", raw)
+        if self._open:
+            self._fail(self._open, "begun and not ended")
+            self._open = None
+        self._mark_repeated()
+        return self
+
+    def as_json(self) -> dict[str, Any]:
+        """events.json, without what only the runner knows."""
+        return {"phases": [phase.as_json() for phase in self.phases],
+                "outside": dict(self.outside.counts), "trace_lines": self.lines,
+                "problems": self.problems}
+
+    @property
+    def _phase(self) -> Phase:
+        return self._open or self.outside
+
+    def _fail(self, phase: Phase, why: str) -> None:
+        phase.problem = phase.problem or why
+        self.problems.append(f"{phase.name} block {phase.block}: {why}")
+
+    def _bad(self, what: str, raw: bytes) -> None:
+        message = f"trace line {self.lines} {what}: {raw[:120].decode(errors='replace').rstrip()}"
+        if self._open:
+            self._fail(self._open, message)
+        else:
+            self.problems.append(message)
+
+    def _character(self, rest: bytes) -> bool:
+        match = CHARACTER.match(rest)
+        if not match:
+            return REGISTER.match(rest) is not None
+        for line in self._console.feed(chr(int(match[1], 16) & 0xff)):
+            if not line.kernel and "@pagemix " in line.text:
+                self._marker(line.text)
+        return True
+
+    def _marker(self, text: str) -> None:
+        match = MARKER.search(text)
+        if not match or (match[1] == "end") != (match[4] is not None):
+            self.problems.append(f"marker not understood: {text.strip()}")
+            return
+        kind, name, block = match[1], match[2], int(match[3])
+        if kind == "begin":
+            if self._open:
+                self._fail(self._open, "begun and not ended")
+            self._open = Phase(name, block)
+            self.phases.append(self._open)
+            return
+        phase, self._open = self._open, None
+        if phase is None:
+            self.problems.append(f"{name} block {block}: ended and not begun")
+        elif (phase.name, phase.block) != (name, block):
+            self._fail(phase, f"begun, but {name} block {block} ended")
+        elif int(match[4]) == 0:
+            self._fail(phase, "ended after 0 iterations")
+        else:
+            phase.iterations = int(match[4])
+
+    def _mark_repeated(self) -> None:
+        seen = Counter((phase.name, phase.block) for phase in self.phases)
+        for phase in self.phases:
+            if seen[phase.name, phase.block] > 1:
+                self._fail(phase, f"marked {seen[phase.name, phase.block]} times")
+
+    def _opcode(self, rest: bytes) -> bool:
+        match = OPCODE.match(rest)
+        if match:
+            if match[1].startswith(b"SMMU_CMD_TLBI_"):
+                self._phase.counts["smmu_cmd_tlbi"] += 1
+            elif match[1] == b"SMMU_CMD_SYNC":
+                self._phase.counts["smmu_cmd_sync"] += 1
+        return match is not None
+
+    def _lookup(self, rest: bytes) -> bool:
+        match = LOOKUP.match(rest)
+        if not match:
+            return False
+        self._phase.counts["iotlb_hit" if match[1] == b"HIT" else "iotlb_miss"] += 1
+        # Hits and misses are numbered per stream configuration, from 1 again
+        # when the driver changes it: a gap means that the trace lost events.
+        total = int(match[2]) + int(match[3])
+        if total - 1 in self._totals:
+            self._totals[self._totals.index(total - 1)] = total
+        else:
+            if total != 1:
+                self._bad("follows lost events", rest)
+            self._totals.append(total)
+        return True
+
+    def _insert(self, rest: bytes) -> bool:
+        match = INSERT.match(rest)
+        if match:
+            self._phase.insert_levels[int(match[1])] += 1
+        return match is not None
+
+    def _map(self, rest: bytes) -> bool:
+        return self._request(rest, "viommu_map", maps=True)
+
+    def _unmap(self, rest: bytes) -> bool:
+        return self._request(rest, "viommu_unmap", maps=False)
+
+    def _request(self, rest: bytes, counter: str, *, maps: bool) -> bool:
+        match = REQUEST.match(rest)
+        if not match or (match[1] is not None) != maps:
+            return False
+        self._phase.counts[counter] += 1
+        return True
+
+
+def parse_trace(lines: Iterable[bytes]) -> Parser:
+    """Counts of a whole trace."""
+    return Parser().read(lines)
+
+
+def merge(run: dict[str, Any], phases: Sequence[Phase], counters: Sequence[str]) -> list[str]:
+    """Writes counts per iteration into the entries of run.json; returns what has none and why.
+
+    A phase belongs to the entry with its name and, as repetition_index, its
+    block. A name that no entry has raises ValueError: then markers and results
+    are not of one run.
+    """
+    entries = {(entry["name"], entry.get("repetition_index", 0)): entry
+               for entry in run.get("benchmarks", []) if entry.get("run_type") != "aggregate"}
+    names = {name for name, _ in entries}
+    complete = run.get("context", {}).get("pagemix", {}).get("complete", True)
+    notes: list[str] = []
+    for phase in phases:
+        entry = entries.get((phase.name, phase.block))
+        if phase.problem:
+            notes.append(f"{phase.name} block {phase.block}: {phase.problem}")
+        elif entry is not None:
+            for counter in counters:
+                entry[counter] = phase.counts[counter] / phase.iterations
+        elif complete:
+            what = "block" if phase.name in names else "benchmark"
+            raise ValueError(f"marker '{phase.name}' block {phase.block}: no such {what} in "
+                             "run.json")
+        else:
+            notes.append(f"{phase.name} block {phase.block}: not in the incomplete run.json")
+    return notes

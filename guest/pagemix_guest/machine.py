@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine files: configs/machines/<name>.ini, one [machine] section each."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .errors import UsageError, one_of
+from .kernel import ARCHITECTURES
+
+# The device whose DMA mappings are measured. It has the second slot of the
+# root bus, so it is 0000:00:02.0 everywhere.
+TARGETS = {
+    # edu's own default mask, 28 bits, would force bounce buffers.
+    "edu": ("-device", "edu,addr=02.0,dma_mask=0xffffffffffffffff"),
+    "nvme": ("-drive", "if=none,id=target,driver=null-co,read-zeroes=on,size=8G",
+             "-device", "nvme,addr=02.0,serial=pagemix,drive=target"),
+}
+
+KEYS = {
+    "description": "one line for people",
+    "arch": one_of(ARCHITECTURES),
+    "kernel": "version of Debian's kernel, such as 6.12",
+    "cpu": "QEMU's -cpu",
+    "cpus": "1..8; more than 1 only with --clock emulated",
+    "memory": "QEMU's -m with unit, such as 2G",
+    "qemu": "further QEMU arguments",
+    "target": one_of(TARGETS),
+    "append": "further kernel arguments",
+    "modules": "kernel modules to load, in order",
+    "trace": "QEMU trace events to count",
+}
+OPTIONAL = {"description", "cpus", "qemu", "append", "modules", "trace"}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine as its file describes it."""
+
+    name: str
+    arch: str
+    kernel: str
+    cpu: str
+    memory: str
+    target: str
+    description: str = ""
+    cpus: int = 1
+    qemu: tuple[str, ...] = ()
+    append: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    trace: tuple[str, ...] = ()
+
+    def with_target(self, target: str | None) -> Machine:
+        """The same machine with another target device; None keeps it."""
+        if target is None:
+            return self
+        if target not in TARGETS:
+            raise UsageError(f"target '{target}': allowed are {one_of(TARGETS)}")
+        return replace(self, target=target)
+
+
+def machine_names(folder: Path) -> list[str]:
+    """The machines there are."""
+    return sorted(path.stem for path in folder.glob("*.ini"))
+
+
+def load_machine(folder: Path, name: str) -> Machine:
+    """Reads folder/<name>.ini; every key is checked."""
+    if name not in machine_names(folder):
+        raise UsageError(f"machine '{name}': {folder} has {one_of(machine_names(folder))}")
+    return parse_machine((folder / f"{name}.ini").read_text(encoding="utf-8"), name,
+                         folder / f"{name}.ini")
+
+
+def parse_machine(text: str, name: str, path: Path) -> Machine:
+    """A machine from the text of its file; `path` is only for messages."""
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",),
+                                       comment_prefixes=("#",))
+    try:
+        parser.read_string(text, source=str(path))
+    except configparser.Error as error:
+        raise UsageError(f"{path}: {error}") from error
+    for section in parser.sections():
+        if section != "machine":
+            raise UsageError(f"{path}: section '[{section}]': only [machine] is allowed")
+    if not parser.has_section("machine"):
+        raise UsageError(f"{path}: no [machine] section")
+    values = {key: value.strip() for key, value in parser["machine"].items()}
+    for key in values:
+        if key not in KEYS:
+            raise UsageError(f"{path}: key '{key}': allowed are {one_of(KEYS)}")
+    for key in KEYS:
+        if not values.get(key) and (key not in OPTIONAL or values.get(key) == "" and key == "cpus"):
+            raise UsageError(f"{path}: key '{key}' is missing or empty: {KEYS[key]}")
+    _match(path, values, "arch", "|".join(ARCHITECTURES))
+    _match(path, values, "kernel", r"[0-9]+\.[0-9]+[0-9a-z.+~-]*")
+    _match(path, values, "memory", r"[1-9][0-9]*[MG]")
+    _match(path, values, "target", "|".join(TARGETS))
+    _match(path, values, "cpus", "[1-8]", "1")
+    for key in ("modules", "trace"):
+        for word in values.get(key, "").split():
+            if not re.fullmatch(r"[A-Za-z0-9_-]+", word):
+                raise UsageError(f"{path}: {key}: '{word}' is no name")
+    try:
+        qemu = tuple(shlex.split(values.get("qemu", "")))
+    except ValueError as error:
+        raise UsageError(f"{path}: qemu = {values['qemu']}: {error}") from error
+    return Machine(name=name, arch=values["arch"], kernel=values["kernel"], cpu=values["cpu"],
+                   memory=values["memory"], target=values["target"],
+                   description=values.get("description", ""), cpus=int(values.get("cpus", "1")),
+                   qemu=qemu, append=tuple(values.get("append", "").split()),
+                   modules=tuple(values.get("modules", "").split()),
+                   trace=tuple(values.get("trace", "").split()))
+
+
+def _match(path: Path, values: dict[str, str], key: str, pattern: str,
+           default: str | None = None) -> None:
+    value = values.get(key, default)
+    if value is None or not re.fullmatch(pattern, value):
+        raise UsageError(f"{path}: {key} = {value}: allowed: {KEYS[key]}")

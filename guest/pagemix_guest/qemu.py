@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QEMU: its command line and its process."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .console import Console
+from .errors import GuestError, UsageError, checked, one_of
+from .machine import TARGETS, Machine
+
+BINARIES = {"arm64": "qemu-system-aarch64"}
+CONSOLES = {"arm64": "ttyAMA0"}
+CLOCKS = {"instructions": ("-icount", "shift=0,sleep=off"), "emulated": ()}
+CONSOLE_EVENT = "pl011_write"
+
+# nokaslr: the same addresses, so the same instructions, in every boot.
+# oops=panic, panic=-1: an oops ends the boot at once. A warning does not: the
+# run goes on, so that the log shows what follows, and fails at its end.
+KERNEL_ARGUMENTS = ("nokaslr", "printk.time=1", "ignore_loglevel", "oops=panic", "panic=-1")
+
+GRACE_AFTER_FATAL = 10.0  # seconds for a dying kernel to finish its trace
+GRACE_AFTER_INTERRUPT = 120.0  # seconds for a program to write what it has
+
+
+@dataclass(frozen=True)
+class Boot:
+    """Files of one boot. `trace` is written only if the machine names events."""
+
+    initramfs: Path
+    disk: Path
+    trace: Path
+    log: Path
+    vmlinuz: Path
+
+
+@functools.cache
+def version(binary: str) -> str:
+    """The first line of --version."""
+    return checked([binary, "--version"], what="QEMU").splitlines()[0]
+
+
+@functools.cache
+def trace_events(binary: str) -> frozenset[str]:
+    """Trace events this QEMU has."""
+    return frozenset(checked([binary, "-trace", "help"], what="QEMU's trace events").split())
+
+
+def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]) -> list[str]:
+    """QEMU's arguments for a boot."""
+    if clock not in CLOCKS:
+        raise UsageError(f"clock '{clock}': allowed are {one_of(CLOCKS)}")
+    if clock == "instructions" and machine.cpus != 1:
+        raise UsageError(f"machine '{machine.name}': cpus = {machine.cpus} needs --clock emulated: "
+                         "-icount runs one CPU")
+    binary = BINARIES[machine.arch]
+    arguments = [
+        binary, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+        "-monitor", "none", *machine.qemu, "-cpu", machine.cpu, "-smp", str(machine.cpus),
+        "-m", machine.memory, *CLOCKS[clock], "-seed", "1",
+        # The date is right; how it moves is the guest's clock's business.
+        "-rtc", time.strftime("base=%Y-%m-%dT%H:%M:%S,clock=vm", time.gmtime()),
+        "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+        *TARGETS[machine.target],
+        # Without iommu_platform virtio uses guest addresses: nothing of the
+        # output disk goes through the IOMMU that is counted.
+        "-drive", f"if=none,id=output,format=raw,file={boot.disk}",
+        "-device", "virtio-blk-pci,addr=05.0,drive=output",
+        "-kernel", str(boot.vmlinuz), "-initrd", str(boot.initramfs),
+        "-append", " ".join((f"console={CONSOLES[machine.arch]}", *KERNEL_ARGUMENTS,
+                             *machine.append, *append))]
+    if machine.trace:
+        known = trace_events(binary)
+        for event in (CONSOLE_EVENT, *machine.trace):
+            if event not in known:
+                raise GuestError(f"machine '{machine.name}': {version(binary)} has no trace event "
+                                 f"'{event}'")
+            arguments += ["-trace", event]
+        arguments += ["-D", str(boot.trace)]
+    return arguments
+
+
+def shown_command(arguments: Sequence[str], boot: Boot) -> list[str]:
+    """The command with this host's paths replaced by their last part."""
+    shown = list(arguments)
+    for path in (boot.initramfs, boot.disk, boot.trace, boot.vmlinuz):
+        shown = [re.sub(re.escape(str(path)) + r"(?![^,])", path.name, word) for word in shown]
+    return shown
+
+
+def _die_with_parent() -> None:
+    # PR_SET_PDEATHSIG: a killed host program leaves no QEMU behind.
+    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
+
+
+class Interrupts:
+    """Counts Ctrl-C and SIGTERM instead of dying of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def _note(self, _signal: int, _frame: object) -> None:
+        self.count += 1
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[Interrupts]:
+        """While the context lasts."""
+        before = {number: signal.signal(number, self._note)
+                  for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@dataclass
+class Ending:
+    """How a boot ended: QEMU's exit code, or why it was killed."""
+
+    code: int
+    seconds: float
+    killed: str = ""
+    interrupted: bool = False
+
+
+def boot(arguments: Sequence[str], log: Path, console: Console, timeout: float,
+         show: Callable[[str], None]) -> Ending:
+    """Runs QEMU to its end, by itself or by `timeout` seconds.
+
+    The first Ctrl-C is passed to the guest's program, the second ends QEMU.
+    """
+    begin = time.monotonic()
+    ending = Ending(0, 0.0)
+    with Interrupts().watched() as interrupts, open(log, "wb") as logged:
+        # A session of its own: the terminal's Ctrl-C is ours to pass on.
+        with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, start_new_session=True,
+                              preexec_fn=_die_with_parent) as process:
+            try:
+                _follow(process, logged, console, interrupts, begin + timeout, ending, show)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+    ending.code = process.returncode
+    ending.seconds = time.monotonic() - begin
+    if ending.killed == "timeout":
+        ending.killed = f"no end within {timeout:.0f} s"
+    return ending
+
+
+def _follow(process: subprocess.Popen[bytes], logged: object, console: Console,
+            interrupts: Interrupts, deadline: float, ending: Ending,
+            show: Callable[[str], None]) -> None:
+    assert process.stdout is not None and process.stdin is not None
+    output = process.stdout.fileno()
+    reason = "timeout"
+    passed = 0
+    with selectors.DefaultSelector() as selector:
+        selector.register(output, selectors.EVENT_READ)
+        while True:
+            if interrupts.count > passed:
+                passed = interrupts.count
+                ending.interrupted = True
+                if passed > 1 or not console.running:
+                    ending.killed = "interrupted"
+                    return
+                show("interrupted: asking the guest's program to stop (again: end the guest)")
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(b"\x03")
+                    process.stdin.flush()
+                if time.monotonic() + GRACE_AFTER_INTERRUPT < deadline:
+                    deadline = time.monotonic() + GRACE_AFTER_INTERRUPT
+                    reason = "the program did not stop when asked"
+            if selector.select(timeout=0.2):
+                data = os.read(output, 1 << 16)
+                if not data:
+                    break
+                logged.write(data)  # type: ignore[attr-defined]
+                logged.flush()  # type: ignore[attr-defined]
+                was_fatal = console.fatal
+                for line in console.feed(data.decode("utf-8", errors="replace")):
+                    show(line)
+                if console.fatal and not was_fatal:
+                    if time.monotonic() + GRACE_AFTER_FATAL < deadline:
+                        deadline = time.monotonic() + GRACE_AFTER_FATAL
+                        reason = "the kernel failed"
+            if time.monotonic() > deadline:
+                ending.killed = reason
+                return
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=5)
