@@ -13,7 +13,7 @@ from . import build, kernel
 from .errors import GuestError, UsageError
 from .machine import TARGETS, load_machine, machine_names
 from .qemu import CLOCKS
-from .run import Request, execute, say, with_kernel
+from .run import Request, execute, say
 
 MACHINES = build.SOURCE / "configs" / "machines"
 
@@ -71,6 +71,8 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--add", action="append", default=[], metavar="FILE[:GUESTPATH]",
                          help="a file, or an executable of the cross build by name; "
                          "default path: /bin")
+        sub.add_argument("--module", action="append", default=[], metavar="NAME",
+                         help="a further kernel module to load")
         sub.add_argument("--no-build", action="store_true", help="use the program as last built")
         sub.add_argument("--keep", action="store_true", help="keep trace, disk and initramfs")
         sub.add_argument("--verbose", action="store_true", help="show the kernel's messages too")
@@ -98,11 +100,12 @@ def request_of(options: argparse.Namespace, words: Sequence[str],
         raise UsageError(f"--clock '{options.clock}': allowed are {', '.join(CLOCKS)}")
     if not 1 <= options.timeout <= 86400:
         raise UsageError(f"--timeout {options.timeout:g}: allowed are 1 to 86400 seconds")
-    machine = load_machine(MACHINES, options.machine).with_target(options.target)
+    machine = load_machine(MACHINES, options.machine)
+    machine = machine.changed(options.target, options.kernel, options.module)
     is_run = options.command == "run"
     out = options.out or (Path("out") / machine.name if is_run else None)
     return Request(
-        machine=with_kernel(machine, options.kernel), commands=split_commands(words),
+        machine=machine, commands=split_commands(words),
         clock=options.clock, timeout=options.timeout, out=out,
         append=[word for text in options.append for word in shlex.split(text)],
         add=options.add, build=not options.no_build, keep=options.keep,

@@ -5,9 +5,10 @@ The trace holds one event a line. Characters the guest sends to its serial port
 are events too (pl011_write to the data register), so the markers of
 docs/result-format.md stand at their place among the IOMMU's events.
 
-Spellings: QEMU 7.2 writes `pl011_write addr 0x00000000 value 0x00000041`, 8.0
-and later `pl011_write addr 0x000 value 0x00000041 reg DR`; IOTLB events have
-`vmid=` from 9.1 on; a process id and time stamp before the event are optional.
+Spellings: QEMU 7.2 writes `pl011_write addr 0x00000000 value 0x00000041`, later
+ones `pl011_write addr 0x000 value 0x00000041 reg DR`; later ones also give a
+`vmid=` in IOTLB events. A process id and time stamp before the event (-msg
+timestamp=on) are optional.
 """
 
 from __future__ import annotations

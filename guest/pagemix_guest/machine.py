@@ -6,6 +6,7 @@ from __future__ import annotations
 import configparser
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,13 +55,12 @@ class Machine:
     modules: tuple[str, ...] = ()
     trace: tuple[str, ...] = ()
 
-    def with_target(self, target: str | None) -> Machine:
-        """The same machine with another target device; None keeps it."""
-        if target is None:
-            return self
-        if target not in TARGETS:
+    def changed(self, target: str | None, kernel: str | None, modules: Sequence[str]) -> Machine:
+        """The machine with another target or kernel (None keeps it) and further modules."""
+        if target is not None and target not in TARGETS:
             raise UsageError(f"target '{target}': allowed are {one_of(TARGETS)}")
-        return replace(self, target=target)
+        return replace(self, target=target or self.target, kernel=kernel or self.kernel,
+                       modules=(*self.modules, *modules))
 
 
 def machine_names(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,6 @@ class Request:
     out: Path | None = None
     append: list[str] = field(default_factory=list)
     add: list[str] = field(default_factory=list)
-    kernel: str | None = None
     build: bool = True
     keep: bool = False
     verbose: bool = False
@@ -90,7 +89,7 @@ def execute(request: Request) -> int:
     if request.out:
         make_out(request.out)
     machine = request.machine
-    kernel = fetch(machine.arch, request.kernel or machine.kernel, say=say)
+    kernel = fetch(machine.arch, machine.kernel, say=say)
     if request.build:
         say("building")
         build_program(machine.arch)
@@ -248,8 +247,3 @@ def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Pa
     fresh = out / "run.json.new"
     fresh.write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
     fresh.replace(out / "run.json")
-
-
-def with_kernel(machine: Machine, kernel: str | None) -> Machine:
-    """The machine with another kernel version; None keeps it."""
-    return machine if kernel is None else replace(machine, kernel=kernel)

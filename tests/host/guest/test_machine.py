@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine files: the real ones load, wrong ones are refused with what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from pagemix_guest.cli import MACHINES
+from pagemix_guest.errors import UsageError
+from pagemix_guest.events import COUNTERS, counters_of
+from pagemix_guest.machine import load_machine, machine_names, parse_machine
+
+GOOD = {"arch": "arm64", "kernel": "6.12", "cpu": "cortex-a72", "memory": "2G", "target": "edu"}
+
+
+def text_of(**changes: str | None) -> str:
+    values = {**GOOD, **changes}
+    return "[machine]\n" + "".join(f"{key} = {value}\n" for key, value in values.items()
+                                   if value is not None)
+
+
+@pytest.mark.parametrize("name", machine_names(MACHINES))
+def test_shipped_machines_load(name: str) -> None:
+    machine = load_machine(MACHINES, name)
+    assert machine.description
+    assert counters_of(machine.trace)
+    assert set(machine.trace) <= {*COUNTERS, "smmu_iotlb_insert"}
+
+
+def test_both_machines_of_the_issue_are_there() -> None:
+    assert {"smmuv3", "virtio-iommu"} <= set(machine_names(MACHINES))
+
+
+def test_defaults_and_lists() -> None:
+    machine = parse_machine(text_of(qemu="-machine virt,iommu=smmuv3 -device 'a b'",
+                                    append="a=1 b", modules="one two-three", trace="x_y"),
+                            "m", Path("m.ini"))
+    assert machine.qemu == ("-machine", "virt,iommu=smmuv3", "-device", "a b")
+    assert machine.append == ("a=1", "b")
+    assert machine.modules == ("one", "two-three")
+    assert machine.cpus == 1
+
+
+@pytest.mark.parametrize(("text", "parts"), [
+    (text_of(colour="red"), ["m.ini", "'colour'", "append, arch"]),
+    (text_of(arch="mips"), ["m.ini", "mips", "arm64"]),
+    (text_of(target="gpu"), ["m.ini", "gpu", "edu, nvme"]),
+    (text_of(memory="lots"), ["m.ini", "lots", "2G"]),
+    (text_of(memory="0G"), ["m.ini", "0G"]),
+    (text_of(cpus="0"), ["m.ini", "cpus = 0", "1..8"]),
+    (text_of(cpus="9"), ["m.ini", "cpus = 9", "1..8"]),
+    (text_of(cpus=""), ["m.ini", "cpus"]),
+    (text_of(kernel="latest"), ["m.ini", "latest", "6.12"]),
+    (text_of(kernel=None), ["m.ini", "'kernel'", "missing"]),
+    (text_of(cpu=""), ["m.ini", "'cpu'", "empty"]),
+    (text_of(modules="a;b"), ["m.ini", "a;b"]),
+    (text_of(qemu="-append 'open"), ["m.ini", "quotation"]),
+    (text_of() + "[other]\n", ["m.ini", "[other]", "[machine]"]),
+    ("cpu = x\n", ["m.ini", "section"]),
+    ("", ["m.ini", "no [machine]"]),
+    (text_of() + "cpu = twice\n", ["m.ini", "cpu"]),
+])
+def test_wrong_files(text: str, parts: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_machine(text, "m", Path("m.ini"))
+    for part in parts:
+        assert part in str(caught.value)
+    assert caught.value.code == 2
+
+
+def test_unknown_machine_names_those_there_are(tmp_path: Path) -> None:
+    (tmp_path / "one.ini").write_text(text_of(), encoding="utf-8")
+    with pytest.raises(UsageError, match="'two'.*one"):
+        load_machine(tmp_path, "two")
+
+
+def test_changes_of_the_command_line() -> None:
+    machine = parse_machine(text_of(modules="a"), "m", Path("m.ini"))
+    assert machine.changed(None, None, []) == machine
+    other = machine.changed("nvme", "6.1", ["b"])
+    assert (other.target, other.kernel, other.modules) == ("nvme", "6.1", ("a", "b"))
+    with pytest.raises(UsageError, match="'gpu'.*edu, nvme"):
+        machine.changed("gpu", None, [])
