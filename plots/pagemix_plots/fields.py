@@ -33,7 +33,8 @@ class Fields:
         self.file = file
         self.path = path
         if not isinstance(value, dict):
-            raise RunError(f"{file}: {path or 'top level'}: want an object, found {describe(value)}")
+            raise RunError(f"{file}: {path or 'top level'}: want an object, "
+                           f"found {describe(value)}")
         self.value: dict[str, Any] = value
 
     def where(self, key: str) -> str:

@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from . import names
 from .stats import Summary
@@ -60,7 +60,7 @@ def cost_by_order(ax: Axes, table: CostTable, title: str,
         for series in table.series:
             x = [float(places[c]) for c in series.points]
             points = list(series.points.values())
-            _marks(ax, series.name, x, [p.median for p in points], line=True)
+            _marks(ax, series.name, x, [_on_log(p.median) for p in points], line=True)
             for place, point in zip(x, points, strict=True):
                 _interval(ax, series.name, point, [place, place], vertical=True)
         legend = _label_lines(ax, table, places)
@@ -74,7 +74,7 @@ def cost_by_order(ax: Axes, table: CostTable, title: str,
         _log_ticks(ax.yaxis)
         ax.grid(axis="y")
         ax.tick_params(axis="x", length=0)
-        _titles(ax, title, f"median, 95 % interval, {table.n_words} a point", legend=legend)
+        _titles(ax, title, table.point_words, legend=legend)
 
 
 def cost_limits(tables: list[CostTable]) -> tuple[float, float]:
@@ -82,9 +82,14 @@ def cost_limits(tables: list[CostTable]) -> tuple[float, float]:
     points = [p for t in tables for s in t.series for p in s.points.values()]
     low = min(p.median if p.low is None else p.low for p in points)
     high = max(p.median if p.high is None else p.high for p in points)
-    low, high = max(low, 0.5), max(high, 1.0)
-    pad = max((high / low) ** 0.12, 1.5)
-    return low / pad ** 1.5, high * pad
+    low, high = _on_log(low), max(high, 1.0)
+    pad = max((high / low) ** 0.2, 1.5)
+    return low / pad, high * pad
+
+
+def _on_log(value: float) -> float:
+    """Where a cost stands on a log axis: below the clock's resolution it may be 0."""
+    return max(value, 0.5)
 
 
 def _marks(ax: Axes, series: str, x: list[float], y: list[float], *, line: bool = False) -> None:
@@ -99,7 +104,7 @@ def _interval(ax: Axes, series: str, point: Summary, place: list[float], *, vert
     """The median's interval as a bar with end marks; nothing where it has no width."""
     if point.low is None or point.high is None or point.low == point.high:
         return
-    ends = [point.low, point.high]
+    ends = [_on_log(point.low), _on_log(point.high)]
     x, y = (place, ends) if vertical else (ends, place)
     ax.plot(x, y, color=MARKS[series][0], linewidth=1.4, marker="_" if vertical else "|",
             markersize=7, markeredgewidth=1.4)
@@ -126,7 +131,7 @@ def _label_lines(ax: Axes, table: CostTable, places: dict[str, int]) -> bool:
                 text = f"{word}\n{text}" if above else f"{text}\n{word}"
             # Lines mostly fall: right above and left below a mark is the free corner.
             right = above != _rises(series, category)
-            ax.annotate(text, (place, point.median), ha="left" if right else "right",
+            ax.annotate(text, (place, _on_log(point.median)), ha="left" if right else "right",
                         va="bottom" if above else "top", fontsize=9.5, linespacing=1.1,
                         xytext=(1 if right else -1, 5 if above else -5),
                         textcoords="offset points")
@@ -144,7 +149,7 @@ def _rises(series: Series, category: str) -> bool:
 
 
 def _gap(series: tuple[Series, ...], category: str) -> float:
-    values = [max(s.points[category].median, 0.5) for s in series if category in s.points]
+    values = [_on_log(s.points[category].median) for s in series if category in s.points]
     return math.log(max(values) / min(values)) if len(values) > 1 else 0.0
 
 
@@ -156,27 +161,37 @@ def cost_by_mix(ax: Axes, table: CostTable, title: str) -> None:
             y = [table.categories.index(c) + (index - (len(table.series) - 1) / 2) * step
                  for c in series.points]
             points = list(series.points.values())
-            _marks(ax, series.name, [p.median for p in points], y)
+            _marks(ax, series.name, [_on_log(p.median) for p in points], y)
             for category, place in zip(series.points, y, strict=True):
-                point = series.points[category]
-                _interval(ax, series.name, point, [place, place], vertical=False)
-                others = [s.points[category].median for s in table.series
-                          if s is not series and category in s.points]
-                left = any(point.median < other for other in others)  # away from the other mark
-                ax.annotate(names.short_words(point.median), (point.low or point.median, place)
-                            if left else (point.high or point.median, place), va="center",
-                            ha="right" if left else "left", fontsize=8.5,
-                            xytext=(-7 if left else 7, -0.5), textcoords="offset points")
+                _interval(ax, series.name, series.points[category], [place, place], vertical=False)
+                _label_mark(ax, table, series, category, place)
         low, high = cost_limits([table])
         ax.set_xscale("log")
-        ax.set_xlim(low, high * (high / low) ** 0.1)
+        ax.set_xlim(low, high)
         _log_ticks(ax.xaxis)
         ax.set_xlabel(table.unit)
         _rows(ax, list(table.categories))
         if len(table.series) > 1:
             _legend(ax)
-        _titles(ax, title, f"median, 95 % interval, {table.n_words} a point",
+        _titles(ax, title, table.point_words,
                 legend=len(table.series) > 1)
+
+
+def _label_mark(ax: Axes, table: CostTable, series: Series, category: str, y: float) -> None:
+    """Writes the median on the side that is free; once where all series show the same digits."""
+    point = series.points[category]
+    text = names.short_words(point.median)
+    others = [s.points[category].median for s in table.series
+              if s is not series and category in s.points]
+    if others and all(names.short_words(other) == text for other in others):
+        if series is not table.series[0]:
+            return
+        y = table.categories.index(category)
+    left = any(point.median < other for other in others) and text != names.short_words(max(others))
+    end = point.low if left else point.high
+    ax.annotate(text, (_on_log(point.median if end is None else end), y), va="center",
+                ha="right" if left else "left", fontsize=8.5,
+                xytext=(-7 if left else 7, -0.5), textcoords="offset points")
 
 
 def parts_by_mix(ax: Axes, table: PartsTable, title: str, note: str, palette: list[int]) -> None:
@@ -223,9 +238,12 @@ def counts_by_mix(ax: Axes, table: CountTable, title: str, note: str) -> None:
                  for place in range(len(values))]
             ax.hlines(y, edge, x, color=GRID, linewidth=1.2, zorder=1)
             _marks(ax, name, x, y)
-            for value, at, place in zip(values, x, y, strict=True):
-                ax.annotate(names.count_words(value), (at, place), va="center", fontsize=9,
-                            xytext=(7, -0.5), textcoords="offset points")
+            for row, value in enumerate(values):
+                same = all(other[row] == value for other in table.series.values())
+                if same and index:
+                    continue  # the first series' label stands for all
+                ax.annotate(names.count_words(value), (x[row], row if same else y[row]),
+                            va="center", fontsize=9, xytext=(7, -0.5), textcoords="offset points")
         if edge:
             ax.set_xscale("log")
             ax.set_xlim(edge, top * (top / edge) ** 0.14)
@@ -266,4 +284,4 @@ def _log_ticks(axis: matplotlib.axis.Axis) -> None:
     few = math.log10(high / low) < 2.2
     axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if few else (1.0,), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: names.short_words(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())  # every mark has its number

@@ -42,7 +42,7 @@ def compare_words(base: Summary, other: Summary, what: str = "") -> str:
         return ("more" if other.median else "less") + than + ", from or to nothing"
     ratio = other.median / base.median
     if abs(ratio - 1) < SAME:
-        return f"the same{same_as} within {math.ceil(abs(ratio - 1) * 100)} %"
+        return f"the same{same_as} within {math.ceil(round(abs(ratio - 1) * 100, 6))} %"
     if _overlap(base, other):
         return f"neither provably more nor less{than} (the intervals overlap)"
     factor = max(ratio, 1 / ratio)

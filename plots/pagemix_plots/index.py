@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import urllib.parse
 
 from . import names
 from .fields import RunError
@@ -45,9 +46,9 @@ def _row(run: Run) -> str:
     mixes = sorted({key.mix for key in run.keys}, key=names.mix_rank)
     what = f"{run.profile}: {', '.join(names.bytes_words(s) for s in sizes)}; {', '.join(mixes)}"
     folder = run.folder.name
-    cells = [f"[{_cell(folder)}]({folder})", run.machine, f"{run.kernel['release']}", clock,
-             run.started.date().isoformat(), what]
-    return "| " + " | ".join([cells[0], *map(_cell, cells[1:])]) + " |\n"
+    link = f"[{_cell(folder)}]({urllib.parse.quote(folder)}/)"
+    cells = [run.machine, run.kernel["release"], clock, run.started.date().isoformat(), what]
+    return "| " + " | ".join([link, *map(_cell, cells)]) + " |\n"
 
 
 def _cell(text: str) -> str:

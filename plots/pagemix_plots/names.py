@@ -110,9 +110,10 @@ def count_words(value: float) -> str:
 
 def short_words(value: float) -> str:
     """A cost for a figure: 1747392 -> '1.75 M'."""
+    rounded = float(f"{value:.3g}")
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= (size if size > 1e3 else 1e4):
-            return f"{float(f'{value / size:.3g}'):g} {unit}"
+        if rounded >= max(size, 1e4):  # up to 9,999 the digits are as short
+            return f"{rounded / size:g} {unit}"
     return count_words(value)
 
 

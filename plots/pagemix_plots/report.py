@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from . import check, environment, gallery, headline, names, tables
+from . import check, environment, gallery, headline, names, svg, tables
 from .load import Benchmark, Run, labels
 from .names import BufferKey
 from .stats import Summary
@@ -46,6 +46,7 @@ class Section:
     label: str
     headline: headline.Headline
     rows: tuple[BufferRow, ...]
+    common: str  # size and state as a sentence where all rows share them, else empty
     n_words: str
     checks: tuple[check.Check, ...]
     sample_cost: SampleCost
@@ -67,15 +68,11 @@ def write(runs: list[Run], out: pathlib.Path) -> pathlib.Path:
     drawn = [figure for group in groups for figure in group.figures]
     main = gallery.overview(views)
     for figure in drawn + ([main] if main else []):
-        (out / "plots" / f"{figure.slug}.svg").write_text(svg_file(figure), encoding="utf-8")
+        file = out / "plots" / f"{figure.slug}.svg"
+        file.write_text(svg.standalone(figure.svg), encoding="utf-8")
     path = out / "report.html"
     path.write_text(page, encoding="utf-8")
     return path
-
-
-def svg_file(figure: gallery.Figure) -> str:
-    from .svg import standalone
-    return standalone(figure.svg)
 
 
 def _template() -> jinja2.Template:
@@ -92,12 +89,21 @@ def _section(run: Run, label: str) -> Section:
     return Section(
         run=run, label=label, headline=headline.headline(run),
         rows=tuple(_row(run, key) for key in run.keys),
+        common=_common(run),
         n_words=tables.n_words(counts) if counts else "no samples",
         checks=tuple(check.check_run(run)),
         sample_cost=_sample_cost(run),
         benchmarks=tuple(sorted(run.benchmarks.values(), key=lambda b: b.name.text)),
         environment=tuple(environment.rows(run)),
         command=environment.command(run))
+
+
+def _common(run: Run) -> str:
+    pairs = {(key.bytes, key.state) for key in run.keys}
+    if len(pairs) != 1:
+        return ""
+    size, state = pairs.pop()
+    return f"Buffers of {names.bytes_words(size)}, {state}. "
 
 
 def _row(run: Run, key: BufferKey) -> BufferRow:

@@ -88,8 +88,13 @@ class CostTable:
     notes: dict[str, str] = field(default_factory=dict)  # second line of a category's name
 
     @property
-    def n_words(self) -> str:
-        return n_words({s.n for series in self.series for s in series.points.values()})
+    def point_words(self) -> str:
+        """What a mark stands for and how many samples are behind it."""
+        points = [point for series in self.series for point in series.points.values()]
+        known = sum(1 for point in points if point.low is not None)
+        interval = ("95 % interval" if known == len(points) else "too few for an interval"
+                    if not known else "95 % interval where n allows")
+        return f"median, {interval}, {n_words({point.n for point in points})} a point"
 
     @property
     def words(self) -> str:
