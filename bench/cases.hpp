@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile measures: its cases, their names and the order they run in.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "profile.hpp"
+
+namespace pagemix::bench {
+
+/// What the device must be bound to while a case runs.
+enum class Group { kNone, kModule, kVfio };
+
+struct Case {
+  std::string family;
+  std::string mix;          ///< "" for sample_cost
+  std::string layout;       ///< "" for sample_cost
+  std::uint64_t bytes = 0;  ///< 0 for sample_cost
+  bool cold = false;        ///< maps at fresh addresses
+  std::string timer;        ///< only sample_cost: kernel, user
+
+  /// "map_sgtable/mix:order4/layout:scattered/bytes:10485760/state:cold"
+  std::string name() const;
+  Group group() const;
+};
+
+/// All cases of a profile, in its order of keys and values.
+std::vector<Case> expand(const Profile& profile);
+
+/// Uniform 0..@p bound - 1. std::uniform_int_distribution and std::shuffle give
+/// other numbers with another library; these are the same everywhere.
+std::uint64_t draw(std::mt19937_64& random, std::uint64_t bound);
+
+/// One turn of the interleaving: @p count case indices for block @p block.
+/// Cases are shuffled inside their group; the groups alternate their order from
+/// block to block, so that the device is bound anew only once a block.
+std::vector<std::size_t> block_order(const std::vector<Case>& cases, std::uint64_t seed,
+                                     std::uint32_t block);
+
+}  // namespace pagemix::bench

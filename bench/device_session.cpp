@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_session.hpp"
+
+#include "error.hpp"
+#include "text.hpp"
+
+namespace pagemix::bench {
+
+namespace pci = vfio::pci;
+
+DeviceSession::DeviceSession(const pci::Bdf& bdf, std::uint32_t ring_capacity)
+    : device_(pci::read_device(bdf)), ring_capacity_(ring_capacity) {}
+
+void DeviceSession::bind(const std::string& driver) {
+  if (binding_ && binding_->driver() == driver) return;
+  release();
+  binding_.emplace(device_.bdf, driver);
+}
+
+TargetClient& DeviceSession::module() {
+  bind("pagemix");
+  if (!target_) target_ = std::make_unique<TargetClient>(name(), ring_capacity_);
+  return *target_;
+}
+
+vfio::iommu::AddressSpace& DeviceSession::vfio() {
+  bind("vfio-pci");
+  if (!container_)
+    container_ = std::make_unique<vfio::iommu::Type1Container>(pci::read_device(device_.bdf));
+  return *container_;
+}
+
+void DeviceSession::release() {
+  target_.reset();
+  container_.reset();
+  if (binding_) binding_->restore();
+  binding_.reset();
+}
+
+pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
+                              const vfio::SystemPaths& paths) {
+  if (wanted) {
+    const auto bdf = pci::Bdf::try_parse(*wanted);
+    if (!bdf)
+      throw UsageError("--device: unreadable address \"" + *wanted +
+                       "\"; allowed: domain:bus:device.function, as in 0000:00:02.0");
+    return pci::read_device(*bdf, paths);
+  }
+  std::vector<pci::DeviceInfo> bound;
+  std::vector<pci::DeviceInfo> free;
+  for (const pci::DeviceInfo& device : pci::list_devices(paths)) {
+    if (device.is_bridge() || !device.iommu_group || device.no_iommu) continue;
+    if (device.driver == "pagemix" || device.driver == "vfio-pci")
+      bound.push_back(device);
+    else if (!device.driver)
+      free.push_back(device);
+  }
+  const std::vector<pci::DeviceInfo>& candidates = bound.empty() ? free : bound;
+  if (candidates.size() == 1) return candidates.front();
+  std::vector<std::string> names;
+  for (const pci::DeviceInfo& device : candidates)
+    names.push_back(device.bdf.text() + " [" + device.id() + "]");
+  if (names.empty())
+    throw UsageError("no device behind an IOMMU is free of a driver; see pagemix doctor and pass "
+                     "--device BDF");
+  throw UsageError("more than one device could be used; pass --device with one of " + join(names));
+}
+
+}  // namespace pagemix::bench

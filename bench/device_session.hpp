@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device under test, bound to what a case needs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "pagemix/vfio/iommu/type1.hpp"
+#include "pagemix/vfio/pci/binding.hpp"
+#include "pagemix/vfio/pci/discovery.hpp"
+#include "target_client.hpp"
+
+namespace pagemix::bench {
+
+/// Binds the device on demand and gives it back at the end, by the bindings'
+/// destructors, also after an error or a signal.
+class DeviceSession {
+ public:
+  /// @p ring_capacity: samples of the largest run. Changes nothing yet.
+  DeviceSession(const vfio::pci::Bdf& bdf, std::uint32_t ring_capacity);
+
+  /// As it was before the session.
+  const vfio::pci::DeviceInfo& device() const { return device_; }
+  std::string name() const { return device_.bdf.text(); }
+
+  /// The device bound to pagemix.ko. Errors of vfio::pci::Binding and TargetClient.
+  TargetClient& module();
+  /// A type1 container with the device's IOMMU group, bound to vfio-pci.
+  vfio::iommu::AddressSpace& vfio();
+
+  /// Gives the device back now; errors are thrown.
+  void release();
+
+ private:
+  void bind(const std::string& driver);
+
+  vfio::pci::DeviceInfo device_;
+  std::uint32_t ring_capacity_;
+  // Ends in reverse order: what uses the device before its binding.
+  std::optional<vfio::pci::Binding> binding_;
+  std::unique_ptr<TargetClient> target_;
+  std::unique_ptr<vfio::iommu::Type1Container> container_;
+};
+
+/// The device of a run: @p wanted, or the only one that can be taken without
+/// taking it from another driver. UsageError lists the candidates when there is
+/// none or more than one.
+vfio::pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
+                                    const vfio::SystemPaths& paths = {});
+
+}  // namespace pagemix::bench

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// alloc: user-space time of one PAGEMIX_IOC_ALLOC, zeroing included. Each
+// buffer is freed, untimed, before the next is made.
+#include <sys/ioctl.h>
+
+#include <array>
+
+#include "clock.hpp"
+#include "error.hpp"
+#include "families/family.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+// What the heap reports, added up over the buffers of a block.
+struct Totals {
+  std::array<std::uint64_t, PAGEMIX_ORDERS> chunks{};
+  std::array<std::uint64_t, PAGEMIX_ORDERS> fails{};
+  std::array<std::uint64_t, PAGEMIX_ORDERS> ns{};
+  std::uint64_t runs = 0;
+
+  void add(const pagemix_buf_info& info) noexcept {
+    for (std::size_t order = 0; order < PAGEMIX_ORDERS; ++order) {
+      chunks[order] += info.chunks[order];
+      fails[order] += info.order_fails[order];
+      ns[order] += info.order_ns[order];
+    }
+    runs += info.nr_runs;
+  }
+
+  void report(std::map<std::string, double>& counters, std::uint32_t buffers) const {
+    const auto put = [&](const std::string& key, std::uint64_t total) {
+      if (total != 0) counters[key] = static_cast<double>(total) / buffers;
+    };
+    for (std::size_t order = 0; order < PAGEMIX_ORDERS; ++order) {
+      const std::string suffix = "_order" + std::to_string(order);
+      put("chunks" + suffix, chunks[order]);
+      put("fails" + suffix, fails[order]);
+      put("ns" + suffix, ns[order]);
+    }
+    put("runs", runs);
+  }
+};
+
+class Alloc final : public Family {
+ public:
+  explicit Alloc(const Services& services) : services_(services) {}
+
+  std::optional<std::string> prepare() override { return std::nullopt; }
+
+  Measurement measure(const Case& item, std::uint32_t block) override {
+    const BufferSpec spec{.bytes = item.bytes,
+                          .steps = services_.mixes.at(item.mix).steps,
+                          .layout = layout_value(item.layout),
+                          .seed = services_.profile.seed};
+    const pagemix_alloc request = HeapClient::request(spec);
+    const std::uint32_t iterations = services_.profile.iterations;
+    Measurement result;
+    result.samples.resize(iterations);
+    Totals totals;
+    int error = 0;
+    double unused = 0;
+    for (std::uint32_t i = 0; i < services_.profile.warmup && error == 0; ++i)
+      error = once(request, unused, totals);
+    if (error != 0) throw_measure_error("allocate for " + item.name(), error);
+    totals = {};
+    services_.marker.begin(item.name(), block);
+    for (std::uint32_t i = 0; i < iterations && error == 0; ++i)
+      error = once(request, result.samples[i], totals);
+    services_.marker.end(item.name(), block, iterations);
+    if (error != 0) throw_measure_error("allocate for " + item.name(), error);
+    totals.report(result.counters, iterations);
+    return result;
+  }
+
+ private:
+  int once(pagemix_alloc request, double& sample, Totals& totals) const noexcept {
+    const std::uint64_t begin = user_now_ns();
+    const int error = services_.heap->try_allocate(request);
+    const std::uint64_t end = user_now_ns();
+    if (error != 0) return error;
+    const vfio::UniqueFd buffer(request.fd);
+    sample = static_cast<double>(end - begin);
+    pagemix_buf_info info{};
+    info.version = PAGEMIX_UAPI_VERSION;
+    info.fd = buffer.get();
+    if (ioctl(services_.heap->fd(), PAGEMIX_IOC_BUF_INFO, &info) != 0) return errno;
+    totals.add(info);
+    return 0;
+  }
+
+  Services services_;
+};
+
+}  // namespace
+
+std::unique_ptr<Family> make_alloc(const Services& services) {
+  return std::make_unique<Alloc>(services);
+}
+
+}  // namespace pagemix::bench

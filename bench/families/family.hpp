@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A benchmark family: how the cases of one name are measured.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "buffer_pool.hpp"
+#include "cases.hpp"
+#include "device_session.hpp"
+#include "environment.hpp"
+#include "heap_client.hpp"
+#include "leaves.hpp"
+#include "marker.hpp"
+#include "recorder.hpp"
+
+namespace pagemix::bench {
+
+/// What families share during a run; all of it outlives them.
+struct Services {
+  const Profile& profile;
+  const std::map<std::string, Mix>& mixes;
+  const HeapClient* heap = nullptr;     ///< null: no selected case needs it
+  BufferPool* pool = nullptr;           ///< null: as above
+  DeviceSession* device = nullptr;      ///< null: as above
+  const Marker& marker;
+  KernelVersion kernel;
+};
+
+/// Thrown when the second signal gave the current case up.
+struct GivenUp {};
+
+class Family {
+ public:
+  virtual ~Family() = default;
+
+  /// Prepares once, before the first case: binds, opens, asks for limits.
+  /// Returns why nothing of this family can be measured on this machine
+  /// (reported as skipped), or nullopt. Throws when the run cannot go on.
+  virtual std::optional<std::string> prepare() = 0;
+
+  /// Measures one case: profile.iterations samples after the warm-up, markers
+  /// around the measured loop. Throws with the case given up.
+  virtual Measurement measure(const Case& item, std::uint32_t block) = 0;
+};
+
+/// Factories by name; nullptr for a name that is no family.
+std::unique_ptr<Family> make_family(const std::string& name, const Services& services);
+
+std::unique_ptr<Family> make_alloc(const Services& services);
+std::unique_ptr<Family> make_map(const Services& services);
+std::unique_ptr<Family> make_vfio_map(const Services& services);
+std::unique_ptr<Family> make_sample_cost(const Services& services);
+
+/// chunks_order<k> and runs of one buffer.
+void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info);
+
+/// leaves_<bytes>, map_calls, unmap_calls and iova.
+void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_calls,
+                       std::span<const PageCall> unmap_calls, std::uint64_t iova);
+
+/// What the kernel's version and the device's domain say about invalidations;
+/// nullopt when the device is not behind an SMMUv3 that translates.
+std::optional<SmmuRules> smmu_rules(const Services& services);
+
+/// Throws GivenUp for EINTR, RunError naming @p what for another errno value.
+[[noreturn]] void throw_measure_error(const std::string& what, int error);
+
+}  // namespace pagemix::bench

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "leaves.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "text.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+// The kernel's __fls/__ffs based choice, drivers/iommu/iommu.c iommu_pgsize()
+// (unchanged from 5.15 to 6.12): the largest page that fits the rest and the
+// alignment of both addresses; then as many as fit, but when both addresses
+// are congruent modulo the next larger page and that page fits behind the
+// boundary, only up to the boundary.
+PageCall next_call(std::uint64_t iova, std::uint64_t phys, std::uint64_t bytes,
+                   std::uint64_t page_sizes) {
+  std::uint64_t fitting = page_sizes;
+  const std::uint64_t largest = std::bit_floor(bytes);
+  fitting &= largest | (largest - 1);
+  if (const std::uint64_t merged = iova | phys; merged != 0) {
+    const std::uint64_t aligned = merged & (~merged + 1);  // lowest set bit
+    fitting &= aligned | (aligned - 1);
+  }
+  if (fitting == 0)
+    throw std::invalid_argument("no page size of " + format_hex(page_sizes) + " fits " +
+                                std::to_string(bytes) + " bytes at IOVA " + format_hex(iova) +
+                                ", physical " + format_hex(phys));
+  const std::uint64_t page = std::bit_floor(fitting);
+  const std::uint64_t larger = page_sizes & ~(page | (page - 1));
+  if (larger != 0) {
+    const std::uint64_t next = larger & (~larger + 1);
+    if (((iova ^ phys) & (next - 1)) == 0) {
+      const std::uint64_t offset = next - (phys & (next - 1));
+      // Written so that it cannot wrap: offset + next <= bytes.
+      if (bytes >= next && offset <= bytes - next) bytes = offset;
+    }
+  }
+  return {iova, phys, page, bytes / page};
+}
+
+void check_range(std::uint64_t iova, std::uint64_t bytes, std::uint64_t page_sizes) {
+  if (page_sizes == 0) throw std::invalid_argument("empty page-size bitmap");
+  const std::uint64_t granule = page_sizes & (~page_sizes + 1);
+  if (bytes == 0 || ((iova | bytes) & (granule - 1)) != 0 || iova + (bytes - 1) < iova)
+    throw std::invalid_argument(std::to_string(bytes) + " bytes at IOVA " + format_hex(iova) +
+                                " are no whole pages of " + std::to_string(granule) + " bytes");
+}
+
+void append_calls(std::vector<PageCall>& calls, std::uint64_t iova, std::uint64_t phys,
+                  std::uint64_t bytes, std::uint64_t page_sizes) {
+  while (bytes != 0) {
+    const PageCall call = next_call(iova, phys, bytes, page_sizes);
+    calls.push_back(call);
+    iova += call.bytes();
+    phys += call.bytes();
+    bytes -= call.bytes();
+  }
+}
+
+// Size of the leaf that maps @p iova; map calls are sorted by IOVA.
+std::uint64_t leaf_at(std::span<const PageCall> map_calls, std::uint64_t iova) {
+  const auto after = std::ranges::upper_bound(map_calls, iova, {}, &PageCall::iova);
+  if (after == map_calls.begin() || iova - std::prev(after)->iova >= std::prev(after)->bytes())
+    throw std::invalid_argument("IOVA " + format_hex(iova) + " is not mapped");
+  return std::prev(after)->page_bytes;
+}
+
+// struct iommu_iotlb_gather and the code around it: include/linux/iommu.h,
+// iommu_iotlb_gather_add_page(), and arm_smmu_iotlb_sync().
+class Gather {
+ public:
+  Gather(std::uint64_t granule, bool range_commands)
+      : granule_(granule), range_commands_(range_commands) {}
+
+  void add(std::uint64_t iova, std::uint64_t page_bytes) {
+    const bool disjoint = page_bytes_ != 0 && (iova > end_ || iova + page_bytes < start_);
+    if (page_bytes_ != 0 && (page_bytes_ != page_bytes || disjoint)) sync();
+    if (page_bytes_ == 0) {
+      start_ = iova;
+      end_ = iova + page_bytes;
+    } else {
+      start_ = std::min(start_, iova);
+      end_ = std::max(end_, iova + page_bytes);
+    }
+    page_bytes_ = page_bytes;
+  }
+
+  void drop_table(std::uint64_t bytes) {
+    total_.tlbi += tlbi_commands(bytes, granule_, granule_, /*leaf=*/false, range_commands_);
+    ++total_.sync;
+  }
+
+  void sync() {
+    if (page_bytes_ == 0) return;  // nothing gathered: no command at all
+    total_.tlbi += tlbi_commands(end_ - start_, page_bytes_, granule_, true, range_commands_);
+    ++total_.sync;
+    page_bytes_ = 0;
+  }
+
+  Invalidations total() const { return total_; }
+
+ private:
+  std::uint64_t granule_;
+  bool range_commands_;
+  std::uint64_t start_ = 0;
+  std::uint64_t end_ = 0;  // first byte behind
+  std::uint64_t page_bytes_ = 0;
+  Invalidations total_;
+};
+
+// __arm_lpae_unmap() of drivers/iommu/io-pgtable-arm.c for one unmap_pages()
+// call: entries that point to a table are flushed one by one.
+void unmap_call(Gather& gather, const PageCall& call, std::span<const PageCall> map_calls,
+                const SmmuRules& rules) {
+  for (std::uint64_t i = 0; i < call.count; ++i) {
+    const std::uint64_t iova = call.iova + i * call.page_bytes;
+    if (leaf_at(map_calls, iova) < call.page_bytes) gather.drop_table(call.page_bytes);
+  }
+  if (rules.lazy) return;
+  for (std::uint64_t i = 0; i < call.count; ++i) {
+    const std::uint64_t iova = call.iova + i * call.page_bytes;
+    if (rules.gathers_tables || leaf_at(map_calls, iova) == call.page_bytes)
+      gather.add(iova, call.page_bytes);
+  }
+}
+
+}  // namespace
+
+std::vector<pagemix_run> merge_runs(std::span<const pagemix_run> runs) {
+  std::vector<pagemix_run> merged;
+  for (const pagemix_run& run : runs) {
+    if (!merged.empty() && merged.back().phys + merged.back().bytes == run.phys)
+      merged.back().bytes += run.bytes;
+    else
+      merged.push_back(run);
+  }
+  return merged;
+}
+
+std::uint64_t total_bytes(std::span<const pagemix_run> runs) {
+  std::uint64_t bytes = 0;
+  for (const pagemix_run& run : runs) bytes += run.bytes;
+  return bytes;
+}
+
+std::vector<PageCall> plan_map(std::span<const pagemix_run> runs, std::uint64_t iova,
+                               std::uint64_t page_sizes) {
+  check_range(iova, total_bytes(runs), page_sizes);
+  std::vector<PageCall> calls;
+  for (const pagemix_run& run : merge_runs(runs)) {
+    append_calls(calls, iova, run.phys, run.bytes, page_sizes);
+    iova += run.bytes;
+  }
+  return calls;
+}
+
+std::vector<PageCall> plan_unmap(std::uint64_t iova, std::uint64_t bytes,
+                                 std::uint64_t page_sizes) {
+  check_range(iova, bytes, page_sizes);
+  std::vector<PageCall> calls;
+  append_calls(calls, iova, iova, bytes, page_sizes);
+  return calls;
+}
+
+std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
+                                      std::uint64_t page_sizes, bool fine_grained) {
+  if (fine_grained) {
+    std::vector<PageCall> mapped = plan_map(runs, iova, page_sizes);
+    for (PageCall& call : mapped) call.phys = call.iova;
+    return mapped;
+  }
+  check_range(iova, total_bytes(runs), page_sizes);
+  std::vector<PageCall> calls;
+  for (const pagemix_run& run : merge_runs(runs)) {
+    append_calls(calls, iova, iova, run.bytes, page_sizes);
+    iova += run.bytes;
+  }
+  return calls;
+}
+
+std::map<std::uint64_t, std::uint64_t> count_leaves(std::span<const PageCall> map_calls) {
+  std::map<std::uint64_t, std::uint64_t> leaves;
+  for (const PageCall& call : map_calls) leaves[call.page_bytes] += call.count;
+  return leaves;
+}
+
+// __arm_smmu_tlb_inv_range() of drivers/iommu/arm/arm-smmu-v3/arm-smmu-v3.c.
+std::uint64_t tlbi_commands(std::uint64_t bytes, std::uint64_t page_bytes, std::uint64_t granule,
+                            bool leaf, bool range_commands) {
+  if (!range_commands) return (bytes + page_bytes - 1) / page_bytes;
+  constexpr std::uint64_t kNumMax = 31;  // CMDQ_TLBI_RANGE_NUM_MAX
+  std::uint64_t pages = bytes / granule;
+  // A non-leaf command for exactly one page is avoided because of errata.
+  if (!leaf && (pages & kNumMax) == 1) ++pages;
+  std::uint64_t commands = 0;
+  std::uint64_t covered = 0;
+  while (covered < bytes) {
+    const int scale = std::countr_zero(pages);
+    const std::uint64_t num = (pages >> scale) & kNumMax;
+    covered += (num << scale) * granule;
+    pages -= num << scale;
+    ++commands;
+  }
+  return commands;
+}
+
+Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
+                             std::span<const PageCall> unmap_calls, std::uint64_t page_sizes,
+                             const SmmuRules& rules) {
+  Gather gather(page_sizes & (~page_sizes + 1), rules.range_commands);
+  for (const PageCall& call : unmap_calls) unmap_call(gather, call, map_calls, rules);
+  gather.sync();
+  return gather.total();
+}
+
+Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
+                                  std::uint64_t page_sizes, const SmmuRules& rules) {
+  constexpr std::uint64_t kSyncMax = 512;  // VFIO_IOMMU_TLB_SYNC_MAX
+  const std::vector<PageCall> map_calls = plan_map(runs, iova, page_sizes);
+  Gather gather(page_sizes & (~page_sizes + 1), rules.range_commands);
+  std::uint64_t pending = 0;
+  for (const pagemix_run& run : merge_runs(runs)) {
+    for (const PageCall& call : plan_unmap(iova, run.bytes, page_sizes))
+      unmap_call(gather, call, map_calls, rules);
+    iova += run.bytes;
+    if (++pending == kSyncMax) {
+      gather.sync();
+      pending = 0;
+    }
+  }
+  gather.sync();
+  return gather.total();
+}
+
+}  // namespace pagemix::bench

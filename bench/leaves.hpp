@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts what the IOMMU core and the drivers below it do with a buffer: which
+// leaves it gets, how many map and unmap requests reach the driver, how many
+// invalidations an SMMUv3 receives. Pure functions of runs, IOVA and page sizes.
+#pragma once
+
+#include <pagemix.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace pagemix::bench {
+
+/// One call of the driver's map_pages() or unmap_pages(): @p count pages of
+/// @p page_bytes from @p iova. For unmaps @p phys equals @p iova.
+struct PageCall {
+  std::uint64_t iova = 0;
+  std::uint64_t phys = 0;
+  std::uint64_t page_bytes = 0;
+  std::uint64_t count = 0;
+
+  std::uint64_t bytes() const { return page_bytes * count; }
+  friend bool operator==(const PageCall&, const PageCall&) = default;
+};
+
+/// Runs in buffer order with neighbours that touch physically joined, as
+/// iommu_map_sg() and the pinning of VFIO type1 join them.
+std::vector<pagemix_run> merge_runs(std::span<const pagemix_run> runs);
+
+/// Bytes of all runs.
+std::uint64_t total_bytes(std::span<const pagemix_run> runs);
+
+/// map_pages() calls for a buffer at @p iova. Each call is one MAP request of
+/// virtio-iommu. @p page_sizes has bit n set for pages of 2^n bytes.
+/// std::invalid_argument when an address or length is no multiple of the
+/// smallest page, or when a run is empty or the IOVA range wraps.
+std::vector<PageCall> plan_map(std::span<const pagemix_run> runs, std::uint64_t iova,
+                               std::uint64_t page_sizes);
+
+/// unmap_pages() calls of iommu_unmap() over a range; each is one UNMAP request
+/// of virtio-iommu. The DMA API unmaps a whole buffer so.
+std::vector<PageCall> plan_unmap(std::uint64_t iova, std::uint64_t bytes,
+                                 std::uint64_t page_sizes);
+
+/// unmap_pages() calls of VFIO type1, which unmaps one contiguous run at a time
+/// (vfio_unmap_unpin() in drivers/vfio/vfio_iommu_type1.c). With
+/// @p fine_grained it takes back what one map call made, call by call: type1
+/// of kernels before 6.16 does so when the page sizes hold two neighbours
+/// (4K and 8K; struct vfio_domain.fgsp), as those of virtio-iommu do.
+std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
+                                      std::uint64_t page_sizes, bool fine_grained);
+
+/// Leaves by their size in bytes.
+std::map<std::uint64_t, std::uint64_t> count_leaves(std::span<const PageCall> map_calls);
+
+/// Properties of kernel and SMMU that decide the number of invalidations.
+struct SmmuRules {
+  /// SMMU_IDR3.RIL: one command invalidates a range.
+  bool range_commands = true;
+  /// io-pgtable-arm adds regions whose table was dropped to the final gathered
+  /// invalidation as well. Since Linux 6.12 (commit 85b715a33458).
+  bool gathers_tables = true;
+  /// Domain mode "lazy": only dropped tables are invalidated by the unmap.
+  bool lazy = false;
+};
+
+/// Commands that one unmap puts in the SMMUv3 command queue.
+struct Invalidations {
+  std::uint64_t tlbi = 0;
+  std::uint64_t sync = 0;
+  friend bool operator==(const Invalidations&, const Invalidations&) = default;
+};
+
+/// TLBI commands for one range, as arm_smmu_tlb_inv_range_domain() splits it.
+/// @p leaf is false when a table was dropped; @p page_bytes is the size that
+/// the caller passes as granule.
+std::uint64_t tlbi_commands(std::uint64_t bytes, std::uint64_t page_bytes,
+                            std::uint64_t granule, bool leaf, bool range_commands);
+
+/// Invalidations of a DMA API unmap of everything that @p map_calls mapped.
+Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
+                             std::span<const PageCall> unmap_calls, std::uint64_t page_sizes,
+                             const SmmuRules& rules);
+
+/// The same for VFIO type1: @p unmap_calls of plan_unmap_vfio(); syncs after
+/// each VFIO_IOMMU_TLB_SYNC_MAX (512) runs. @p runs in buffer order.
+Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
+                                  std::uint64_t page_sizes, const SmmuRules& rules);
+
+}  // namespace pagemix::bench

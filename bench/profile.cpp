@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile.hpp"
+
+#include <pagemix.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+
+#include "error.hpp"
+#include "text.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+constexpr std::array kKeys = {
+    ProfileKey{"mixes", nullptr, "mixes to measure, by name in the mixes file"},
+    ProfileKey{"layouts", "scattered buddy", "order of the chunks: scattered, buddy"},
+    ProfileKey{"families", "alloc map_sgtable unmap_sgtable vfio_map vfio_unmap sample_cost",
+               "benchmark families (see pagemix list)"},
+    ProfileKey{"states", "warm",
+               "warm, cold: cold maps at fresh addresses (map_sgtable and unmap_sgtable)"},
+    ProfileKey{"bytes", "10M", "buffer sizes, such as 64K 10M 10485760; whole multiples of 4K"},
+    ProfileKey{"iterations", "10", "samples of a case in one block, 1..1048576"},
+    ProfileKey{"blocks", "2", "turns of the interleaving, 1..1000"},
+    ProfileKey{"warmup", "2", "unmeasured repetitions before a warm case, 0..1048576"},
+    ProfileKey{"seed", "1", "of the order of cases and of the scattered layout, 0..2^64-1"},
+    ProfileKey{"direction", "bidirectional", "of the DMA: bidirectional, to_device, from_device"},
+};
+
+const std::vector<std::string> kFamilyNames = {"alloc",    "map_sgtable", "unmap_sgtable",
+                                               "vfio_map", "vfio_unmap",  "sample_cost"};
+const std::vector<std::string> kLayouts = {"scattered", "buddy"};
+const std::vector<std::string> kStates = {"warm", "cold"};
+const std::vector<std::string> kDirections = {"bidirectional", "to_device", "from_device"};
+
+constexpr std::uint64_t kMinBytes = 4096;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 30;
+
+struct Value {
+  std::string key;
+  std::string text;
+  std::string where;
+
+  [[noreturn]] void reject(const std::string& problem, const std::string& allowed) const {
+    throw UsageError(where + ": " + key + ": " + problem + "; allowed: " + allowed);
+  }
+};
+
+std::vector<std::string> words(const Value& value, std::span<const std::string> allowed) {
+  const std::vector<std::string> given = split_words(value.text);
+  if (given.empty()) value.reject("no value", join(allowed));
+  std::set<std::string> seen;
+  for (const std::string& word : given) {
+    if (std::ranges::find(allowed, word) == allowed.end())
+      value.reject("unknown value \"" + word + "\"", join(allowed));
+    if (!seen.insert(word).second) value.reject("\"" + word + "\" given twice", "each value once");
+  }
+  return given;
+}
+
+std::vector<Size> sizes(const Value& value) {
+  const std::string allowed = "multiples of 4K from 4K to 64G, as in 64K, 10M or 10485760";
+  std::vector<Size> given;
+  std::set<std::uint64_t> seen;
+  for (const std::string& word : split_words(value.text)) {
+    const auto bytes = parse_size(word);
+    if (!bytes) value.reject("unreadable size \"" + word + "\"", allowed);
+    if (*bytes < kMinBytes || *bytes > kMaxBytes)
+      value.reject("size \"" + word + "\" out of range", allowed);
+    if (*bytes % kMinBytes != 0) value.reject("size \"" + word + "\" is no whole pages", allowed);
+    if (!seen.insert(*bytes).second)
+      value.reject("size \"" + word + "\" given twice", "each value once");
+    given.push_back({word, *bytes});
+  }
+  if (given.empty()) value.reject("no value", allowed);
+  return given;
+}
+
+template <typename T>
+T number(const Value& value, std::uint64_t lowest, std::uint64_t highest) {
+  const std::string allowed = std::to_string(lowest) + ".." + std::to_string(highest);
+  const auto given = parse_number(value.text);
+  if (!given) value.reject("unreadable number \"" + value.text + "\"", allowed);
+  if (*given < lowest || *given > highest)
+    value.reject("number " + value.text + " out of range", allowed);
+  return static_cast<T>(*given);
+}
+
+std::string key_names() {
+  std::vector<std::string> names;
+  for (const ProfileKey& key : kKeys) names.emplace_back(key.name);
+  return join(names);
+}
+
+bool is_key(const std::string& name) {
+  return std::ranges::any_of(kKeys, [&](const ProfileKey& key) { return name == key.name; });
+}
+
+// Values of all keys: the default, then the file's, then the command line's.
+std::map<std::string, Value> collect(const Ini& ini, const std::string& file,
+                                     std::span<const Override> overrides) {
+  for (const IniSection& section : ini.sections)
+    if (section.name != "run")
+      throw UsageError(section.where + ": unknown section [" + section.name + "]; allowed: [run]");
+  std::map<std::string, Value> values;
+  for (const ProfileKey& key : kKeys)
+    if (key.fallback != nullptr) values[key.name] = {key.name, key.fallback, "default"};
+  for (const IniEntry& entry : ini.entries) {
+    if (entry.section.empty())
+      throw UsageError(entry.where + ": key \"" + entry.key +
+                       "\" outside of a section; allowed: keys of [run]");
+    if (!is_key(entry.key))
+      throw UsageError(entry.where + ": unknown key \"" + entry.key + "\" of [run]; allowed: " +
+                       key_names());
+    values[entry.key] = {entry.key, entry.value, entry.where};
+  }
+  for (const Override& option : overrides)
+    values[option.key] = {option.key, option.value, "--" + option.key};
+  for (const ProfileKey& key : kKeys)
+    if (!values.contains(key.name))
+      throw UsageError(file + ": key \"" + key.name + "\" of [run] is missing: " + key.help);
+  return values;
+}
+
+}  // namespace
+
+std::span<const ProfileKey> profile_keys() { return kKeys; }
+
+std::span<const std::string> family_names() { return kFamilyNames; }
+
+Profile make_profile(const Ini& ini, const std::string& file, std::span<const Override> overrides,
+                     std::span<const std::string> known_mixes) {
+  const std::map<std::string, Value> values = collect(ini, file, overrides);
+  Profile profile;
+  profile.mixes = words(values.at("mixes"), known_mixes);
+  profile.layouts = words(values.at("layouts"), kLayouts);
+  profile.families = words(values.at("families"), kFamilyNames);
+  profile.states = words(values.at("states"), kStates);
+  profile.bytes = sizes(values.at("bytes"));
+  profile.iterations = number<std::uint32_t>(values.at("iterations"), 1, PAGEMIX_MAX_SAMPLES);
+  profile.blocks = number<std::uint32_t>(values.at("blocks"), 1, 1000);
+  profile.warmup = number<std::uint32_t>(values.at("warmup"), 0, PAGEMIX_MAX_SAMPLES);
+  profile.seed =
+      number<std::uint64_t>(values.at("seed"), 0, std::numeric_limits<std::uint64_t>::max());
+  const std::vector<std::string> direction = words(values.at("direction"), kDirections);
+  if (direction.size() != 1)
+    values.at("direction").reject("more than one value", "one of " + join(kDirections));
+  profile.direction = direction.front();
+  for (const auto& [key, value] : values) {
+    profile.config["run." + key] = value.text;
+    profile.where[key] = value.where;
+  }
+  return profile;
+}
+
+Profile load_profile(const std::filesystem::path& file, std::span<const Override> overrides,
+                     std::span<const std::string> known_mixes) {
+  return make_profile(read_ini(file), file.string(), overrides, known_mixes);
+}
+
+}  // namespace pagemix::bench

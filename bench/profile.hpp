@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run profiles: what is measured and how often. Keys of the INI section [run],
+// each of which is also a command-line option.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ini.hpp"
+
+namespace pagemix::bench {
+
+/// One size to measure, as written and in bytes.
+struct Size {
+  std::string text;
+  std::uint64_t bytes = 0;
+};
+
+struct Profile {
+  std::vector<std::string> mixes;
+  std::vector<std::string> layouts;   ///< scattered, buddy
+  std::vector<std::string> families;  ///< names of kFamilies
+  std::vector<std::string> states;    ///< warm, cold
+  std::vector<Size> bytes;            ///< multiples of 4096
+  std::uint32_t iterations = 0;       ///< samples of a case in one block
+  std::uint32_t blocks = 0;           ///< turns of the interleaving
+  std::uint32_t warmup = 0;           ///< unmeasured repetitions before each case
+  std::uint64_t seed = 0;             ///< of the order of cases and of the scattered layout
+  std::string direction;              ///< bidirectional, to_device, from_device
+
+  /// Every key as "run.<key>" with the text it has, defaults included.
+  std::map<std::string, std::string> config;
+  /// Where a key was given ("quick.ini:4", "--bytes", "default").
+  std::map<std::string, std::string> where;
+};
+
+/// What one key of [run] is for; drives the command line and its help.
+struct ProfileKey {
+  const char* name;
+  const char* fallback;  ///< nullptr: the key must be given
+  const char* help;      ///< one line, with the allowed values
+};
+std::span<const ProfileKey> profile_keys();
+
+/// Benchmark families a profile can name.
+std::span<const std::string> family_names();
+
+/// Value of a key on the command line.
+struct Override {
+  std::string key;
+  std::string value;
+};
+
+/// Checks keys and values. UsageError "<file:line or --key>: ..." names the
+/// value and what is allowed. @p known_mixes are the names of the mixes file.
+Profile make_profile(const Ini& ini, const std::string& file, std::span<const Override> overrides,
+                     std::span<const std::string> known_mixes);
+
+/// make_profile() of a file.
+Profile load_profile(const std::filesystem::path& file, std::span<const Override> overrides,
+                     std::span<const std::string> known_mixes);
+
+}  // namespace pagemix::bench

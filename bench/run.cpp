@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "families/family.hpp"
+#include "interrupt.hpp"
+#include "pagemix/vfio/error.hpp"
+#include "progress.hpp"
+#include "run_context.hpp"
+#include "statistics.hpp"
+#include "table.hpp"
+#include "text.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInterrupted = "interrupted";
+
+std::vector<std::string> names_of(const std::vector<Mix>& mixes) {
+  std::vector<std::string> names;
+  for (const Mix& mix : mixes) names.push_back(mix.name);
+  return names;
+}
+
+// The kernel's limit when the heap can be asked; the usual one otherwise, so
+// that profiles can be checked on a machine without the module.
+unsigned known_max_order() {
+  try {
+    return std::min<unsigned>(HeapClient().info().max_order, PAGEMIX_ORDERS - 1);
+  } catch (const RunError&) {
+    return kDefaultMaxOrder;
+  }
+}
+
+std::vector<Case> selected_cases(const Profile& profile, const std::string& filter) {
+  std::vector<Case> cases = expand(profile);
+  const std::size_t all = cases.size();
+  std::erase_if(cases, [&](const Case& item) { return !matches_filter(filter, item.name()); });
+  if (cases.empty())
+    throw UsageError("--benchmark_filter=" + filter + " matches none of " + std::to_string(all) +
+                     " benchmarks; see --benchmark_list_tests");
+  return cases;
+}
+
+// A folder name that sorts by day and says what ran where.
+fs::path result_folder(const RunOptions& options, const std::string& machine,
+                       const std::string& profile) {
+  if (options.out) return *options.out;
+  std::string name = utc_now().substr(0, 10) + "-" + machine + "-" + kernel_release() + "-" + profile;
+  std::ranges::replace_if(name, [](char c) { return c == '/' || c == ' '; }, '_');
+  return fs::path("results") / name;
+}
+
+/// One run: owns what the families use and drives Google Benchmark.
+class Runner {
+ public:
+  Runner(const RunOptions& options, const Profile& profile, const std::vector<Mix>& mixes,
+         std::vector<Case> cases, ClockKind clock, const Marker& marker)
+      : options_(options),
+        profile_(profile),
+        cases_(std::move(cases)),
+        recorder_(clock, profile.blocks),
+        marker_(marker),
+        context_{.options = options, .profile = profile, .mixes = mixes, .machine = {},
+                 .profile_name = {}, .clock = clock} {
+    for (const Mix& mix : mixes) mixes_[mix.name] = mix;
+  }
+
+  RunContext& context() { return context_; }
+
+  /// Opens heap and device, asks every family whether it can run, makes the
+  /// buffers of the pool. Cases of families that cannot are dropped and noted.
+  void prepare();
+  void measure();
+  /// Writes the result and prints the table. Returns the exit code.
+  int finish(const fs::path& folder);
+
+ private:
+  bool any(Group group) const {
+    return std::ranges::any_of(cases_, [&](const Case& item) { return item.group() == group; });
+  }
+  void prepare_device();
+  void prepare_families();
+  void drop_family(const std::string& family, const std::string& why);
+  void run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
+                Progress& progress);
+  void give_device_back();
+
+  const RunOptions& options_;
+  const Profile& profile_;
+  std::map<std::string, Mix> mixes_;
+  std::vector<Case> cases_;
+  Recorder recorder_;
+  const Marker& marker_;
+  RunContext context_;
+  std::optional<HeapClient> heap_;
+  std::optional<DeviceSession> device_;
+  std::optional<BufferPool> pool_;
+  std::map<std::string, std::unique_ptr<Family>> families_;
+  // Google Benchmark keeps a pointer to the first for its context.
+  std::vector<std::string> benchmark_arguments_ = {"pagemix"};
+  bool failed_ = false;
+  bool interrupted_ = false;
+};
+
+void Runner::drop_family(const std::string& family, const std::string& why) {
+  std::cerr << "pagemix: skipped " << family << ": " << why << '\n';
+  recorder_.skip(family, why);
+  std::erase_if(cases_, [&](const Case& item) { return item.family == family; });
+}
+
+void Runner::prepare_device() {
+  // Heal first: a run that was killed may have left the device bound.
+  for (const std::string& line : vfio::pci::restore_stale_bindings())
+    std::cerr << "pagemix: " << line << '\n';
+  const vfio::pci::DeviceInfo chosen = choose_device(options_.device);
+  device_.emplace(chosen.bdf, std::max(profile_.iterations, profile_.warmup));
+  context_.device = device_->device();
+}
+
+void Runner::prepare_families() {
+  const Services services{.profile = profile_,
+                          .mixes = mixes_,
+                          .heap = heap_ ? &*heap_ : nullptr,
+                          .pool = pool_ ? &*pool_ : nullptr,
+                          .device = device_ ? &*device_ : nullptr,
+                          .marker = marker_,
+                          .kernel = parse_kernel_version(kernel_release())};
+  std::set<std::string> names;
+  for (const Case& item : cases_) names.insert(item.family);
+  for (const std::string& name : names) {
+    families_[name] = make_family(name, services);
+    if (const auto why = families_[name]->prepare()) drop_family(name, *why);
+  }
+  if (any(Group::kModule)) {
+    const pagemix_target_info info = device_->module().info();
+    context_.domain = {info.pgsize_bitmap, info.coherent != 0};
+    context_.clock_facts = {"counter of the CPU at " + std::to_string(info.counter_hz) +
+                                " Hz; CLOCK_MONOTONIC_RAW in user space",
+                            ticks_to_units(info.counter_step, info.counter_hz),
+                            ticks_to_units(info.sample_overhead, info.counter_hz)};
+    return;
+  }
+  context_.clock_facts = user_clock_facts();
+  if (any(Group::kVfio)) context_.domain.page_sizes = device_->vfio().page_sizes();
+}
+
+void Runner::prepare() {
+  const bool needs_buffers =
+      std::ranges::any_of(cases_, [](const Case& item) { return !item.mix.empty(); });
+  if (needs_buffers) {
+    heap_.emplace();
+    context_.module_version = heap_->info().module_version;
+    for (const Size& size : profile_.bytes)
+      if (size.bytes % heap_->info().page_size != 0)
+        throw UsageError(profile_.where.at("bytes") + ": bytes: size \"" + size.text +
+                         "\" is no whole pages; allowed: multiples of " +
+                         std::to_string(heap_->info().page_size));
+  }
+  context_.buddyinfo_before = buddyinfo_json();
+  context_.meminfo_before = meminfo_json();
+  // Before any driver is bound: what binding allocates does not shape them.
+  if (needs_buffers)
+    pool_.emplace(*heap_, cases_, mixes_, profile_.seed, meminfo_bytes("MemAvailable"));
+  if (any(Group::kModule) || any(Group::kVfio)) prepare_device();
+  prepare_families();
+  if (cases_.empty()) throw RunError("nothing left to measure on this machine");
+}
+
+void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
+                      Progress& progress) {
+  const Case& item = cases_[index];
+  if (Interrupt::requested()) {
+    interrupted_ = true;
+    state.SkipWithError(kInterrupted);
+    return;
+  }
+  const std::string name = item.name();
+  progress.starts(name);
+  recorder_.starts(name, index, block);
+  try {
+    const Measurement result = families_.at(item.family)->measure(item, block);
+    recorder_.measured(result);
+    auto sample = result.samples.begin();
+    for ([[maybe_unused]] auto _ : state) state.SetIterationTime(*sample++ * 1e-9);
+    for (const auto& [key, value] : result.counters) state.counters[key] = value;
+    const Summary summary = summarize(result.samples);
+    state.counters["median"] = summary.median;
+    state.counters["p90"] = summary.p90;
+    state.counters["p99"] = summary.p99;
+    state.counters["max"] = summary.max;
+  } catch (const GivenUp&) {
+    interrupted_ = true;
+    state.SkipWithError(kInterrupted);
+  } catch (const std::exception& error) {
+    failed_ = true;
+    progress.note("pagemix: " + name + ": " + error.what());
+    recorder_.skip(name, error.what());
+    state.SkipWithError(error.what());
+  }
+  progress.finished(index);
+}
+
+void Runner::measure() {
+  Progress progress(cases_.size(), profile_.blocks);
+  benchmark_arguments_.insert(benchmark_arguments_.end(), options_.contexts.begin(),
+                              options_.contexts.end());
+  std::vector<char*> argv;
+  for (std::string& argument : benchmark_arguments_) argv.push_back(argument.data());
+  int argc = static_cast<int>(argv.size());
+  argv.push_back(nullptr);
+  benchmark::Initialize(&argc, argv.data());
+  // Registered in the order they shall run; the library keeps it.
+  for (std::uint32_t block = 0; block < profile_.blocks; ++block)
+    for (const std::size_t index : block_order(cases_, profile_.seed, block))
+      benchmark::RegisterBenchmark(
+          cases_[index].name().c_str(),
+          [this, index, block, &progress](benchmark::State& state) {
+            run_case(state, index, block, progress);
+          })
+          ->Iterations(profile_.iterations)
+          ->UseManualTime();
+  benchmark::RunSpecifiedBenchmarks(&recorder_, ".");
+  benchmark::ClearRegisteredBenchmarks();
+  benchmark::Shutdown();
+}
+
+void Runner::give_device_back() {
+  families_.clear();
+  if (!device_) return;
+  try {
+    device_->release();
+  } catch (const vfio::Error& error) {
+    failed_ = true;
+    std::cerr << "pagemix: " << error.what() << '\n';
+  }
+}
+
+int Runner::finish(const fs::path& folder) {
+  interrupted_ = interrupted_ || Interrupt::requested();
+  give_device_back();
+  pool_.reset();
+  recorder_.write(folder, context_.context(!interrupted_));
+  std::cout << format_table(cases_, recorder_.series(), context_.clock);
+  std::cout << (folder / "run.json").string() << (interrupted_ ? " (incomplete)" : "") << '\n';
+  if (interrupted_) return kExitInterrupted;
+  return failed_ ? kExitRun : kExitOk;
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+  const fs::path mixes_file =
+      options.mixes_file ? fs::path(*options.mixes_file) : find_mixes_file(options.config);
+  const std::vector<Mix> mixes = load_mixes(mixes_file, known_max_order());
+  const Profile profile = load_profile(options.config, options.overrides, names_of(mixes));
+  std::vector<Case> cases = selected_cases(profile, options.filter);
+  if (options.list_tests) {
+    for (const Case& item : cases) std::cout << item.name() << '\n';
+    return kExitOk;
+  }
+  const ClockKind clock = decide_clock(options.clock);
+  const std::string profile_name = options.profile.value_or(fs::path(options.config).stem().string());
+  const std::string machine = options.machine.value_or(machine_name());
+  const fs::path folder = result_folder(options, machine, profile_name);
+  if (!options.force && fs::exists(folder / "run.json"))
+    throw UsageError((folder / "run.json").string() +
+                     " exists; pass --force to replace it or --out DIR for another folder");
+
+  const Interrupt interrupt;  // before anything is bound: the end restores it
+  const Marker marker = options.marker ? Marker(*options.marker) : Marker();
+  Runner runner(options, profile, mixes, std::move(cases), clock, marker);
+  runner.context().machine = machine;
+  runner.context().profile_name = profile_name;
+  runner.context().started = utc_now();
+  runner.prepare();
+  runner.measure();
+  return runner.finish(folder);
+}
+
+}  // namespace pagemix::bench

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_context.hpp"
+
+#include <algorithm>
+
+#include "environment.hpp"
+#include "revision.hpp"
+#include "statistics.hpp"
+#include "text.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json iommu_json(const RunContext& run) {
+  if (!run.device)
+    return {{"driver", nullptr}, {"device", nullptr}, {"pgsize_bitmap", nullptr},
+            {"granule", nullptr}, {"domain_mode", "none"}};
+  ordered_json json = {{"driver", iommu_driver(*run.device)},
+                       {"device", run.device->iommu_device},
+                       {"pgsize_bitmap", nullptr},
+                       {"granule", nullptr},
+                       {"domain_mode", domain_mode(*run.device)}};
+  if (const std::uint64_t sizes = run.domain.page_sizes; sizes != 0) {
+    json["pgsize_bitmap"] = format_hex(sizes);
+    json["granule"] = sizes & (~sizes + 1);
+  }
+  return json;
+}
+
+ordered_json target_json(const RunContext& run) {
+  if (!run.device) return nullptr;
+  ordered_json json = {{"device", run.device->bdf.text()}, {"id", run.device->id()}};
+  json["coherent"] = run.domain.coherent ? ordered_json(*run.domain.coherent) : nullptr;
+  return json;
+}
+
+}  // namespace
+
+ClockFacts user_clock_facts() {
+  std::vector<double> pairs;
+  double step = 0;
+  for (int i = 0; i < 1001; ++i) {
+    const std::uint64_t begin = user_now_ns();
+    const std::uint64_t end = user_now_ns();
+    pairs.push_back(static_cast<double>(end - begin));
+    if (end != begin) step = step == 0 ? pairs.back() : std::min(step, pairs.back());
+  }
+  return {"CLOCK_MONOTONIC_RAW", step, summarize(pairs).median};
+}
+
+ordered_json RunContext::context(bool complete) const {
+  ordered_json json;
+  json["schema"] = 1;
+  json["complete"] = complete;
+  json["clock"] = {{"kind", to_string(clock)},
+                   {"source", clock_facts.source},
+                   {"resolution", clock_facts.resolution},
+                   {"overhead", clock_facts.overhead}};
+  json["iommu"] = iommu_json(*this);
+  json["kernel"] = kernel_json();
+  json["machine"] = machine;
+  json["cpu"] = cpu_json();
+  json["target"] = target_json(*this);
+  json["module"] = {{"version", module_version.empty() ? ordered_json(nullptr)
+                                                       : ordered_json(module_version)}};
+  json["git"] = kSourceRevision;
+  json["profile"] = profile_name;
+  json["config"] = profile.config;
+  for (const Mix& mix : mixes)
+    if (std::ranges::find(profile.mixes, mix.name) != profile.mixes.end())
+      json["mixes"][mix.name] = format_steps(mix);
+  json["command"] = options.command;
+  json["seed"] = profile.seed;
+  json["buddyinfo"] = {{"before", buddyinfo_before}, {"after", buddyinfo_json()}};
+  json["meminfo"] = {{"before", meminfo_before}, {"after", meminfo_json()}};
+  json["started"] = started;
+  return json;
+}
+
+}  // namespace pagemix::bench
