@@ -55,7 +55,8 @@ TEST_F(DmaHeapProgram, WritesAndReadsBackBetweenCpuAccessCalls) {
   ASSERT_TRUE(map) << std::strerror(errno);
   ASSERT_EQ(0, sync(buffer_.get(), DMA_BUF_SYNC_RW | DMA_BUF_SYNC_START));
   auto* words = map.as<std::uint32_t>();
-  for (std::size_t i = 0; i < kBytes / 4; i++) words[i] = static_cast<std::uint32_t>(i * 2654435761U);
+  for (std::size_t i = 0; i < kBytes / 4; i++)
+    words[i] = static_cast<std::uint32_t>(i * 2654435761U);
   ASSERT_EQ(0, sync(buffer_.get(), DMA_BUF_SYNC_RW | DMA_BUF_SYNC_END));
 
   // A second mapping shows the same memory.

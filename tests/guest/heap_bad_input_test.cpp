@@ -19,7 +19,8 @@ const pagemix_step kOrder0 = {0, PAGEMIX_GFP_LOW};
 
 std::size_t open_fds() {
   std::size_t n = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) n++;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    n++;
   return n;
 }
 
@@ -264,8 +265,7 @@ std::vector<BadCase> bad_cases() {
       {"default_null", EFAULT, on_null(DMA_HEAP_IOCTL_ALLOC)},
       {"mmap_private", EINVAL, [](int) { return mmap_buffer(4096, MAP_PRIVATE, 0); }},
       {"mmap_too_long", EINVAL, [](int) { return mmap_buffer(68 << 10, MAP_SHARED, 0); }},
-      {"mmap_offset_at_end", EINVAL,
-       [](int) { return mmap_buffer(4096, MAP_SHARED, 64 << 10); }},
+      {"mmap_offset_at_end", EINVAL, [](int) { return mmap_buffer(4096, MAP_SHARED, 64 << 10); }},
       {"mmap_offset_far", EINVAL, [](int) { return mmap_buffer(4096, MAP_SHARED, 1LL << 60); }},
       {"mmap_write_of_read_only", EACCES, mmap_read_only_fd_for_writing},
       {"sync_no_direction", EINVAL, [](int) { return sync_with(0); }},

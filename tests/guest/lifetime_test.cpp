@@ -83,11 +83,16 @@ class Users {
 
   void let_go(std::size_t user) {
     switch (user) {
-      case 0: return descriptor_.reset();
-      case 1: return duplicate_.reset();
-      case 2: return mapping_.reset();
-      case 3: return import_.reset();
-      case 4: return vfio_.reset();
+      case 0:
+        return descriptor_.reset();
+      case 1:
+        return duplicate_.reset();
+      case 2:
+        return mapping_.reset();
+      case 3:
+        return import_.reset();
+      case 4:
+        return vfio_.reset();
     }
   }
 
@@ -102,7 +107,8 @@ class Users {
 
 std::string describe(const std::array<std::size_t, Users::kCount>& order) {
   std::string text;
-  for (std::size_t user : order) text += std::string(text.empty() ? "" : ", ") + Users::kNames[user];
+  for (std::size_t user : order)
+    text += std::string(text.empty() ? "" : ", ") + Users::kNames[user];
   return text;
 }
 

@@ -60,9 +60,7 @@ class Target : public testing::Test {
     EXPECT_EQ(0, module_refcount("pagemix"));
   }
 
-  Fd open_node() const {
-    return Fd(open(("/dev/pagemix/" + bdf_).c_str(), O_RDWR | O_CLOEXEC));
-  }
+  Fd open_node() const { return Fd(open(("/dev/pagemix/" + bdf_).c_str(), O_RDWR | O_CLOEXEC)); }
 
   std::string bdf_;
   Fd node_;
@@ -300,7 +298,8 @@ std::vector<BadCase> bad_cases() {
       {"run_empty_op", EOPNOTSUPP, run_with([](auto& r) { set_op(r, ""); })},
       {"run_unknown_op", EOPNOTSUPP, run_with([](auto& r) { set_op(r, "fly"); })},
       {"run_op_not_terminated", EINVAL, run_with([](auto& r) { std::memset(r.op, 'a', 32); })},
-      {"run_op_junk_behind_name", EINVAL, run_with([](auto& r) { r.op[31] = 'x', r.op[20] = 'y'; })},
+      {"run_op_junk_behind_name", EINVAL,
+       run_with([](auto& r) { r.op[31] = 'x', r.op[20] = 'y'; })},
       {"run_direction_3", EINVAL, run_with([](auto& r) { r.direction = 3; })},
       {"run_direction_max", EINVAL, run_with([](auto& r) { r.direction = ~0U; })},
       {"run_0_repetitions", EINVAL, run_with([](auto& r) { r.repetitions = 0; })},
@@ -317,8 +316,8 @@ std::vector<BadCase> bad_cases() {
       {"run_null", EFAULT, null_arg(PAGEMIX_IOC_TARGET_RUN)},
       {"heap_call_on_target", ENOTTY, null_arg(PAGEMIX_IOC_ALLOC)},
       {"run_struct_too_long", ENOTTY,
-       null_arg(_IOC(_IOC_READ | _IOC_WRITE, PAGEMIX_IOC_MAGIC, 0x23,
-                     sizeof(pagemix_target_run) + 8))},
+       null_arg(
+           _IOC(_IOC_READ | _IOC_WRITE, PAGEMIX_IOC_MAGIC, 0x23, sizeof(pagemix_target_run) + 8))},
   };
 }
 

@@ -115,9 +115,7 @@ int module_refcount(const std::string& module) {
   return text.empty() ? -1 : std::atoi(text.c_str());
 }
 
-int unload_pagemix() {
-  return syscall(SYS_delete_module, "pagemix", O_NONBLOCK) < 0 ? errno : 0;
-}
+int unload_pagemix() { return syscall(SYS_delete_module, "pagemix", O_NONBLOCK) < 0 ? errno : 0; }
 
 int load_pagemix() {
   const char* path = std::getenv("PAGEMIX_KO");

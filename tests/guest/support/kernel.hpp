@@ -51,8 +51,7 @@ class Map {
   Map() = default;
   Map(int fd, std::size_t bytes, int prot = PROT_READ | PROT_WRITE, int flags = MAP_SHARED)
       : data_(mmap(nullptr, bytes, prot, flags, fd, 0)), bytes_(bytes) {}
-  Map(Map&& other) noexcept
-      : data_(std::exchange(other.data_, MAP_FAILED)), bytes_(other.bytes_) {}
+  Map(Map&& other) noexcept : data_(std::exchange(other.data_, MAP_FAILED)), bytes_(other.bytes_) {}
   Map& operator=(Map&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// QEMU's edu device, taken over VFIO and given back after each test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "pagemix/vfio/vfio.hpp"
+#include "support/kernel.hpp"
+
+namespace pagemix::test {
+
+/// Fails unless `action` throws vfio::Error with this errno and `part` in its
+/// text. Prints the text, so that a log shows what a user would read.
+inline void expect_error(int errnum, const std::string& part, const std::function<void()>& action) {
+  try {
+    action();
+    ADD_FAILURE() << "no error, expected " << vfio::errno_name(errnum) << ": " << part;
+  } catch (const vfio::Error& error) {
+    std::printf("  %s\n", error.what());
+    EXPECT_EQ(error.errnum(), errnum) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+        << error.what() << "\nexpected: " << part;
+  }
+}
+
+/// The edu device on vfio-pci in a container of its own.
+class EduSession {
+ public:
+  explicit EduSession(const vfio::pci::Bdf& bdf)
+      : binding_(bdf, "vfio-pci"),
+        info(vfio::pci::read_device(bdf)),
+        space(info),
+        iovas(space.iova_ranges(), space.granule()),
+        device(space, info),
+        engine(device) {}
+
+ private:
+  vfio::pci::Binding binding_;  // first, so that it goes last
+
+ public:
+  vfio::pci::DeviceInfo info;
+  vfio::iommu::Type1Container space;
+  vfio::iommu::IovaAllocator iovas;
+  vfio::pci::Device device;
+  vfio::edu::Engine engine;
+};
+
+class VfioTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string address = edu_device();
+    if (address.empty()) GTEST_SKIP() << "no edu device (1234:11e8); QEMU: -device edu";
+    bdf = vfio::pci::Bdf::parse(address);
+    driver_before = vfio::pci::read_device(bdf).driver;
+    override_before = vfio::pci::read_device(bdf).driver_override;
+  }
+  void TearDown() override {
+    session.reset();
+    if (edu_device().empty()) return;
+    const auto now = vfio::pci::read_device(bdf);
+    EXPECT_EQ(now.driver, driver_before);
+    EXPECT_EQ(now.driver_override, override_before);
+  }
+  /// Takes the device for the rest of the test.
+  EduSession& open() {
+    session = std::make_unique<EduSession>(bdf);
+    return *session;
+  }
+
+  vfio::pci::Bdf bdf;
+  std::optional<std::string> driver_before;
+  std::optional<std::string> override_before;
+  std::unique_ptr<EduSession> session;
+};
+
+}  // namespace pagemix::test
