@@ -25,11 +25,14 @@ last command; 1 if the guest failed; 2 for bad input.
 A `pagemix run` gets --out /out, --machine, --clock and --marker by itself.
 """
 
+LOCAL_FLAGS = ("--no-build", "--keep", "--verbose", "--quiet")
+
 
 def parser() -> argparse.ArgumentParser:
     """The options, also the source of --help."""
-    top = argparse.ArgumentParser(prog="pagemix-guest", description=__doc__,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    top = argparse.ArgumentParser(
+        prog="pagemix-guest", allow_abbrev=False,
+        description="Fetches kernels, cross-builds pagemix and boots it in QEMU.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     kernels = commands.add_parser("kernel", help="kernels in the cache")
@@ -52,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
 
     for name, text in (("run", "boot, run a command, bring its /out/run.json back"),
                        ("exec", "the same for a command that leaves no run.json")):
-        sub = commands.add_parser(name, help=text, epilog=EPILOG,
+        sub = commands.add_parser(name, help=text, epilog=EPILOG, allow_abbrev=False,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
         sub.add_argument("--machine", required=True, metavar="NAME",
                          help="one of " + ", ".join(machine_names(MACHINES)))
@@ -93,6 +96,21 @@ def split_commands(words: Sequence[str]) -> list[list[str]]:
     return commands
 
 
+def reproducing(arguments: Sequence[str]) -> list[str]:
+    """The command line that gives the same run: without what only matters here and now."""
+    at = arguments.index("--")
+    words = []
+    skip = False
+    for word in arguments[:at]:
+        if skip:
+            skip = False
+        elif word == "--out":
+            skip = True
+        elif word not in LOCAL_FLAGS and not word.startswith("--out="):
+            words.append(word)
+    return ["guest/pagemix-guest", *words, *arguments[at:]]
+
+
 def request_of(options: argparse.Namespace, words: Sequence[str],
                host_command: Sequence[str]) -> Request:
     """A checked request from the options of run or exec."""
@@ -110,7 +128,7 @@ def request_of(options: argparse.Namespace, words: Sequence[str],
         append=[word for text in options.append for word in shlex.split(text)],
         add=options.add, build=not options.no_build, keep=options.keep,
         verbose=options.verbose, quiet=options.quiet, needs_result=is_run,
-        host_command=["guest/pagemix-guest", *host_command])
+        host_command=reproducing(host_command))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

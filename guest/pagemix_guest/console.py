@@ -9,8 +9,12 @@ apart and puts the program's line together again.
 from __future__ import annotations
 
 import re
+import shutil
+import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TextIO
 
 STAMP = re.compile(r"\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ")
 
@@ -90,6 +94,14 @@ def failure_in(line: Line) -> tuple[bool, bool]:
 
 
 INIT = re.compile(r"@pagemix-guest (start|exit|fail) ?(.*)")
+MARKER = re.compile(r"@pagemix (?:begin|end) ")
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+PROGRESS = re.compile(r"\[ *\d+/\d+\] ")
+
+
+def plain(text: str) -> str:
+    """What a terminal would show of a line in the end: no escapes, no redrawn parts."""
+    return ESCAPE.sub("", text).rstrip("\r").rsplit("\r", 1)[-1]
 
 
 @dataclass
@@ -112,26 +124,62 @@ class Console:
         """Takes characters, returns the lines to show."""
         shown = []
         for line in self._assembler.feed(text):
-            self.tail.append(line.text)
+            text = plain(line.text)
+            self.tail.append(text)
             failure, fatal = failure_in(line)
             if failure:
                 self.failures.append(line.text)
                 self.fatal = self.fatal or fatal
-            if self._wanted(line):
-                shown.append(line.text)
+            shown += self._wanted(line, text)
         return shown
 
-    def _wanted(self, line: Line) -> bool:
+    def _wanted(self, line: Line, text: str) -> list[str]:
         if line.kernel:
-            return self.verbose
-        told = INIT.search(line.text)
+            return [text] if self.verbose else []
+        told = INIT.search(text)
         if told:
             if told[1] == "fail":
                 self.complaints.append(told[2])
             self.running = told[1] == "start"
-            return False
-        if line.text.startswith("@pagemix "):
-            return False
-        if self.quiet and not self.verbose:
-            return line.text.startswith("[")
-        return self.running or self.verbose
+            return []
+        # A marker may follow a progress line that has no end of its own.
+        marker = MARKER.search(text)
+        if marker:
+            text = text[:marker.start()].rstrip()
+            if not text:
+                return []
+        if self.verbose or (self.running and (not self.quiet or text.startswith("["))):
+            return [text]
+        return []
+
+
+class Screen:
+    """Prints lines; progress lines overwrite each other, or come seldom if it is no terminal."""
+
+    SECONDS = 2.0
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._terminal = stream.isatty()
+        self._clock = clock
+        self._pending = False  # a progress line stands without its line end
+        self._next = 0.0
+
+    def show(self, text: str) -> None:
+        """Prints one line, at once."""
+        if not PROGRESS.match(text):
+            self.clear()
+            print(text, file=self._stream, flush=True)
+        elif self._terminal:
+            width = max(20, shutil.get_terminal_size().columns - 1)
+            print(f"\r\x1b[K{text[:width]}", end="", file=self._stream, flush=True)
+            self._pending = True
+        elif self._clock() >= self._next:
+            self._next = self._clock() + self.SECONDS
+            print(text, file=self._stream, flush=True)
+
+    def clear(self) -> None:
+        """Removes a progress line that stands."""
+        if self._pending:
+            print("\r\x1b[K", end="", file=self._stream, flush=True)
+            self._pending = False

@@ -19,10 +19,12 @@ from .modules import load_order, module_name, read_module
 INIT = Path(__file__).with_name("init.sh")
 FOLDERS = ("bin", "dev", "etc", "lib", "out", "proc", "root", "run", "sys", "tmp")
 
+# No echo: nobody types, and a Ctrl-C from the host would show in the output.
 # The last line waits until the port has sent all: the end of the session hangs
 # the terminal up, which drops what is not sent yet.
 COMMAND = """\
 trap : INT
+stty -echo
 cd /root
 {command}
 echo $? >/run/guest/exit-{index}

@@ -18,7 +18,7 @@ from typing import Any
 
 from .build import SOURCE, build_module, build_program, find_executable
 from .cache import cache_root
-from .console import Console
+from .console import Console, Screen
 from .errors import GuestError, UsageError
 from .events import Parser, counters_of, merge
 from .image import Added, Content, build_image
@@ -138,8 +138,9 @@ def _boot_and_collect(request: Request, files: Boot) -> int:
     arguments = command_line(request.machine, files, request.clock, request.append)
     console = Console(verbose=request.verbose, quiet=request.quiet)
     say(f"booting {request.machine.name}")
-    ending = boot(arguments, files.log, console, request.timeout,
-                  lambda text: print(text, flush=True))
+    screen = Screen(sys.stdout)
+    ending = boot(arguments, files.log, console, request.timeout, screen.show)
+    screen.clear()
     problem = problem_of(ending, console)
     results = files.disk.parent / "results"
     try:

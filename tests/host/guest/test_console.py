@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of a guest's lines fail the run, and which are shown."""
 
+import io
+
 import pytest
 
-from pagemix_guest.console import Console, Line, LineAssembler, failure_in
+from pagemix_guest.console import Console, Line, LineAssembler, Screen, failure_in, plain
 
 FAILING = [
     ("------------[ cut here ]------------\n[    1.000001] WARNING: CPU: 0 PID: 1 at x.c:1", False),
@@ -108,3 +110,41 @@ def test_init_complains_and_the_log_has_an_end() -> None:
     console.feed("@pagemix-guest fail module /lib/modules/x.ko\n")
     assert console.complaints == ["module /lib/modules/x.ko"]
     assert list(console.tail)[0] == "line 61" and len(console.tail) == 40
+
+
+REDRAWN = ("@pagemix-guest start 0\r\n"
+           "\r\x1b[K[  1/228] alloc/mix:order9@pagemix begin alloc/mix:order9 0\r\n"
+           "@pagemix end alloc/mix:order9 0 5\r\n"
+           "\r\x1b[K[  2/228] map 3 s left@pagemix begin map 0\r\n"
+           "@pagemix end map 0 5\r\n\r\x1b[Kmedian\r\n")
+
+
+def test_progress_that_redraws_itself() -> None:
+    assert Console().feed(REDRAWN) == ["[  1/228] alloc/mix:order9", "[  2/228] map 3 s left",
+                                       "median"]
+    assert plain("old\rnew\r") == "new"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_screen_of_a_terminal_overwrites_progress() -> None:
+    stream = Terminal()
+    screen = Screen(stream)
+    for text in ("[1/2] a", "[2/2] b", "table", "[x] no progress"):
+        screen.show(text)
+    assert stream.getvalue() == ("\r\x1b[K[1/2] a\r\x1b[K[2/2] b\r\x1b[Ktable\n"
+                                 "[x] no progress\n")
+
+
+def test_screen_of_a_file_gets_progress_seldom() -> None:
+    stream = io.StringIO()
+    now = [0.0]
+    screen = Screen(stream, clock=lambda: now[0])
+    for at, text in ((0.0, "[1/4] a"), (1.0, "[2/4] b"), (1.5, "table"), (2.5, "[3/4] c"),
+                     (4.0, "[4/4] d")):
+        now[0] = at
+        screen.show(text)
+    assert stream.getvalue() == "[1/4] a\ntable\n[3/4] c\n"
