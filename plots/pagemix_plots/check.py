@@ -38,20 +38,23 @@ class Check:
     counted: str
     compared: int  # entries (name and block) that carry both
     mismatches: tuple[Mismatch, ...]
+    uncounted: int  # entries with a prediction that nothing was counted for
 
     @property
     def passed(self) -> bool:
-        return self.compared > 0 and not self.mismatches
+        return self.compared > 0 and not self.mismatches and not self.uncounted
 
     @property
     def words(self) -> str:
         pair = f"{self.predicted} and {self.counted}"
         if not self.compared:
             return f"{pair}: no entry carries both, nothing was checked."
+        rest = (f" {self.uncounted:,} more have a prediction but no count."
+                if self.uncounted else "")
         if self.mismatches:
             return (f"MISMATCH: {pair} differ in {len(self.mismatches):,} of "
-                    f"{self.compared:,} entries.")
-        return f"{pair} are equal in all {self.compared:,} entries."
+                    f"{self.compared:,} entries that carry both.{rest}")
+        return f"{pair} are equal in all {self.compared:,} entries that carry both.{rest}"
 
 
 def check_run(run: Run) -> list[Check]:
@@ -63,7 +66,7 @@ def check_run(run: Run) -> list[Check]:
     """
     checks: list[Check] = []
     for predicted, counted, driver in PAIRS:
-        compared = 0
+        compared = uncounted = 0
         seen = False
         mismatches: list[Mismatch] = []
         for benchmark in run.benchmarks.values():
@@ -71,11 +74,12 @@ def check_run(run: Run) -> list[Check]:
                 want, got = block.counters.get(predicted), block.counters.get(counted)
                 seen = seen or bool(got)
                 if want is None or got is None:
+                    uncounted += want is not None
                     continue
                 compared += 1
                 # Counts are whole; only the division by the iterations rounds.
                 if not math.isclose(want, got, rel_tol=1e-9, abs_tol=1e-9):
                     mismatches.append(Mismatch(benchmark.name.text, block.index, want, got))
         if driver in run.iommu.driver.lower() or seen:
-            checks.append(Check(predicted, counted, compared, tuple(mismatches)))
+            checks.append(Check(predicted, counted, compared, tuple(mismatches), uncounted))
     return checks

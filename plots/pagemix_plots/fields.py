@@ -63,6 +63,16 @@ class Fields:
             raise self.wrong(key, "a string" if empty else "a non-empty string")
         return value
 
+    def text_or_null(self, key: str) -> str:
+        """Null, the recorder's word for 'there is none', becomes an empty string."""
+        value = self.any(key)
+        if value is not None and not isinstance(value, str):
+            raise self.wrong(key, "a string or null")
+        return value or ""
+
+    def integer_or_null(self, key: str, *, least: int) -> int:
+        return 0 if self.any(key) is None else self.integer(key, least=least)
+
     def choice(self, key: str, allowed: tuple[str, ...]) -> str:
         value = self.any(key)
         if value not in allowed:

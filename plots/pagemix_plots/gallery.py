@@ -6,31 +6,39 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from matplotlib.axes import Axes
 
 from . import figures, svg, tables
-from .tables import CostTable, PartsTable, View
+from .tables import CostTable, CountTable, PartsTable, View
+
+Table = TypeVar("Table", CostTable, CountTable, PartsTable)
 
 
 @dataclass(frozen=True)
 class Figure:
     slug: str  # file name without .svg, id prefix on the page
     svg: str  # an <svg> element, safe to put into a page as it is
-    caption: str
 
 
 @dataclass(frozen=True)
 class Group:
-    """Figures that are read together: one question, a figure for each view."""
+    """Figures that are read together: one question, a figure for each view.
+
+    `figures` are those of each run's first view; `others` show its further
+    sizes and states.
+    """
 
     title: str
     text: str
     figures: tuple[Figure, ...]
+    others: tuple[Figure, ...]
 
 
 def groups(views: list[View]) -> list[Group]:
     """All figures of a report, the main one first. Groups without data are left out."""
+    once = _one_state(views)
     made = [
         _orders(views, "map-cost", "map_sgtable", "Mapping, by order",
                 "What the CPU pays to map one buffer: dma_map_sgtable of one attachment. "
@@ -38,23 +46,23 @@ def groups(views: list[View]) -> list[Group]:
                 "as allocated, fresh memory may lie together by luck."),
         _orders(views, "unmap-cost", "unmap_sgtable", "Unmapping, by order",
                 "The same buffers unmapped, with the invalidations that the domain asks for."),
-        _parts(views, "leaves", tables.leaves_by_mix, "Leaves granted",
+        _parts(once, "leaves", tables.leaves_by_mix, "Leaves granted",
                "The page-table entries that the IOMMU really got. A requested order is not a "
                "granted leaf: the IOMMU's page sizes, the run and its address decide.",
                "leaves of the mapped buffer"),
-        _commands(views),
-        _mixes(views, "alloc-cost", "Allocating, by mix",
-               "The heap's allocation loop, zeroing included.",
+        _commands(once),
+        _mixes(once, "alloc-cost", "Allocating, by mix",
+               "One PAGEMIX_IOC_ALLOC call: the allocation loop of the heap, zeroing included.",
                lambda view: tables.cost_by_mix(view, "alloc")),
-        _parts(views, "chunks", tables.chunks_by_mix, "Chunks obtained",
+        _parts(once, "chunks", tables.chunks_by_mix, "Chunks obtained",
                "What the page allocator gave when each mix asked, largest order first.",
                "chunks a buffer"),
-        _mixes(views, "vfio-cost", "VFIO map against map_sgtable",
+        _mixes(once, "vfio-cost", "VFIO map against map_sgtable",
                "VFIO pins every page of the buffer before it maps it; map_sgtable maps only. "
                "The distance of the two marks is mostly pinning.",
                lambda view: tables.families_by_mix(view, ("map_sgtable", "vfio_map"))),
     ]
-    return [group for group in made if group.figures]
+    return [group for group in made if group.figures or group.others]
 
 
 def overview(views: list[View]) -> Figure | None:
@@ -68,7 +76,7 @@ def overview(views: list[View]) -> Figure | None:
         figures.cost_by_order(ax, table, f"map, {view.title}", limits)
     text = svg.render(figure, "map-cost", "Mapping cost against order",
                       ". ".join(f"{view.title}: {table.words}" for view, table in found))
-    return Figure("map-cost", text, "")
+    return Figure("map-cost", text)
 
 
 def _main_views(views: list[View]) -> list[View]:
@@ -76,6 +84,14 @@ def _main_views(views: list[View]) -> list[View]:
     first: dict[str, View] = {}
     for view in views:
         first.setdefault(view.label, view)
+    return list(first.values())
+
+
+def _one_state(views: list[View]) -> list[View]:
+    """The first view of each run and size: warm and cold differ in cost, not in kind of work."""
+    first: dict[tuple[str, int], View] = {}
+    for view in views:
+        first.setdefault((view.label, view.bytes), view)
     return list(first.values())
 
 
@@ -98,63 +114,59 @@ def _shared_limits(found: list[tuple[View, CostTable]], view: View) -> tuple[flo
 
 def _orders(views: list[View], kind: str, family: str, title: str, text: str) -> Group:
     found = [(v, t) for v in views if (t := tables.cost_by_order(v, family))]
-    made: list[Figure] = []
-    for view, table in found:
-        limits = _shared_limits(found, view)
-        made.append(_draw(_slug(kind, views, view), 3.6, f"{title}: {view.title}", table.words,
-                          lambda ax, v=view, t=table, l=limits:
-                          figures.cost_by_order(ax, t, v.title, l)))
-    return Group(title, text, tuple(made))
+    return _group(kind, title, text, found, views, lambda table: 3.6,
+                  lambda ax, view, table: figures.cost_by_order(
+                      ax, table, view.title, _shared_limits(found, view)))
 
 
 def _mixes(views: list[View], kind: str, title: str, text: str,
            table_of: Callable[[View], CostTable | None]) -> Group:
-    made: list[Figure] = []
-    for view in views:
-        table = table_of(view)
-        if table:
-            made.append(_draw(_slug(kind, views, view), figures.row_height(len(table.categories)),
-                              f"{title}: {view.title}", table.words,
-                              lambda ax, v=view, t=table: figures.cost_by_mix(ax, t, v.title)))
-    return Group(title, text, tuple(made))
+    found = [(v, t) for v in views if (t := table_of(v))]
+    return _group(kind, title, text, found, views,
+                  lambda table: figures.row_height(len(table.categories)),
+                  lambda ax, view, table: figures.cost_by_mix(ax, table, view.title))
 
 
 def _parts(views: list[View], kind: str, table_of: Callable[[View], PartsTable | None],
            title: str, text: str, note: str) -> Group:
     found = [(v, t) for v in views if (t := table_of(v))]
     palette = sorted({size for _, table in found for size in table.part_names})
-    made: list[Figure] = []
-    for view, table in found:
+
+    def draw(ax: Axes, view: View, table: PartsTable) -> None:
         words = f"{note}, {_layout(view)}, {tables.n_words(set(table.n))}"
-        made.append(_draw(_slug(kind, views, view), figures.row_height(len(table.rows)),
-                          f"{title}: {view.title}", table.words,
-                          lambda ax, v=view, t=table, w=words:
-                          figures.parts_by_mix(ax, t, v.title, w, palette)))
-    return Group(title, text, tuple(made))
+        figures.parts_by_mix(ax, table, view.title, words, palette)
+
+    return _group(kind, title, text, found, views,
+                  lambda table: figures.row_height(len(table.rows)), draw)
 
 
 def _commands(views: list[View]) -> Group:
-    title = "Commands to the IOMMU"
-    made: list[Figure] = []
-    for view in views:
-        table = tables.commands_by_mix(view)
-        if table:
-            words = f"counted by QEMU, {_layout(view)}, {tables.n_words(set(table.n))} cycles"
-            made.append(_draw(_slug("commands", views, view),
-                              figures.row_height(len(table.categories)), f"{title}: {view.title}",
-                              table.words, lambda ax, v=view, t=table, w=words:
-                              figures.counts_by_mix(ax, t, v.title, w)))
-    return Group(title, "What one map/unmap cycle makes the IOMMU do: invalidations (TLBI) and "
-                 "waits for them (SYNC) of an SMMUv3, MAP and UNMAP requests of virtio-iommu.",
-                 tuple(made))
+    found = [(v, t) for v in views if (t := tables.commands_by_mix(v))]
+
+    def draw(ax: Axes, view: View, table: CountTable) -> None:
+        words = f"counted by QEMU, {_layout(view)}, {tables.n_words(set(table.n))} cycles"
+        figures.counts_by_mix(ax, table, view.title, words)
+
+    return _group("commands", "Commands to the IOMMU",
+                  "What one map/unmap cycle makes the IOMMU do: invalidations (TLBI) and waits for "
+                  "them (SYNC) of an SMMUv3, MAP and UNMAP requests of virtio-iommu.",
+                  found, views, lambda table: figures.row_height(len(table.categories)), draw)
 
 
 def _layout(view: View) -> str:
     return tables.LAYOUT_WORDS[view.main_layout]
 
 
-def _draw(name: str, height: float, title: str, words: str, draw: Callable[[Axes], None]
-          ) -> Figure:
-    figure, (ax,) = figures.new_figure(height)
-    draw(ax)
-    return Figure(name, svg.render(figure, name, title, words), title)
+def _group(kind: str, title: str, text: str, found: list[tuple[View, Table]], views: list[View],
+           height: Callable[[Table], float], draw: Callable[[Axes, View, Table], None]) -> Group:
+    """Draws each view's table; `views` are all of the report, to tell the main ones."""
+    main = _main_views(views)
+    shown: list[Figure] = []
+    others: list[Figure] = []
+    for view, table in found:
+        figure, (ax,) = figures.new_figure(height(table))
+        draw(ax, view, table)
+        name = _slug(kind, views, view)
+        drawn = Figure(name, svg.render(figure, name, f"{title}: {view.title}", table.words))
+        (shown if view in main else others).append(drawn)
+    return Group(title, text, tuple(shown), tuple(others))

@@ -64,7 +64,8 @@ def place_words(run: Run) -> str:
     """The machine and what decides its numbers."""
     domain = {"none": "no IOMMU", "identity": "identity domain"}.get(
         run.iommu.domain_mode, run.iommu.domain_mode)
-    return f"{run.machine} ({run.iommu.driver}, Linux {run.kernel['release']}, {domain})"
+    parts = [run.iommu.driver, f"Linux {run.kernel['release']}", domain]
+    return f"{run.machine} ({', '.join(part for part in parts if part)})"
 
 
 def headline(run: Run) -> Headline:

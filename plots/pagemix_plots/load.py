@@ -22,7 +22,6 @@ from .fields import Fields, RunError
 
 SCHEMA = 1
 CLOCKS = ("instructions", "hardware-ns", "emulated-ns")
-DOMAIN_MODES = ("strict", "lazy", "identity", "none", "other")
 # Google Benchmark's own fields of an entry; every other number is a counter.
 _ENTRY_FIELDS = {
     "name", "run_name", "run_type", "repetitions", "repetition_index", "threads", "iterations",
@@ -52,11 +51,11 @@ class Clock:
 
 @dataclass(frozen=True)
 class Iommu:
-    driver: str
+    driver: str  # empty without IOMMU, as `device`
     device: str
-    pgsize_bitmap: int
-    granule: int  # bytes, 0 without IOMMU
-    domain_mode: str
+    pgsize_bitmap: int  # 0 without IOMMU or where it is not known, as `granule`
+    granule: int  # bytes
+    domain_mode: str  # strict, lazy, identity, none, or the kernel's word for another
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def load_run(path: str | pathlib.Path) -> Run:
         kernel=_texts_of(context.object("kernel"), ("release", "version", "cmdline")),
         cpu=_cpu(context.object("cpu")),
         target=context.mapping("target") if context.any("target") is not None else {},
-        module_version=context.object("module").text("version", empty=True),
+        module_version=context.object("module").text_or_null("version"),
         git=context.text("git", empty=True),
         profile=context.text("profile"),
         config=context.mapping("config"),
@@ -215,11 +214,12 @@ def _clock(fields: Fields) -> Clock:
 
 
 def _iommu(fields: Fields) -> Iommu:
-    bitmap = fields.text("pgsize_bitmap")
-    if not re.fullmatch(r"0x[0-9a-fA-F]{1,16}", bitmap):
+    bitmap = fields.text_or_null("pgsize_bitmap")
+    if bitmap and not re.fullmatch(r"0x[0-9a-fA-F]{1,16}", bitmap):
         raise fields.wrong("pgsize_bitmap", "a hexadecimal number such as '0x40201000'")
-    return Iommu(fields.text("driver"), fields.text("device", empty=True), int(bitmap, 16),
-                 fields.integer("granule", least=0), fields.choice("domain_mode", DOMAIN_MODES))
+    return Iommu(fields.text_or_null("driver"), fields.text_or_null("device"),
+                 int(bitmap or "0", 16), fields.integer_or_null("granule", least=0),
+                 fields.text("domain_mode"))
 
 
 def _texts_of(fields: Fields, keys: tuple[str, ...]) -> dict[str, str]:
@@ -227,11 +227,9 @@ def _texts_of(fields: Fields, keys: tuple[str, ...]) -> dict[str, str]:
 
 
 def _cpu(fields: Fields) -> dict[str, str]:
-    governor = fields.any("governor")
-    if governor is not None and not isinstance(governor, str):
-        raise fields.wrong("governor", "a string or null")
     return {"model": fields.text("model", empty=True),
-            "count": str(fields.integer("count", least=1)), "governor": governor or ""}
+            "count": str(fields.integer("count", least=1)),
+            "governor": fields.text_or_null("governor")}
 
 
 def _started(context: Fields) -> datetime.datetime:

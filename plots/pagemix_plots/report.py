@@ -25,6 +25,7 @@ class BufferRow:
     size: str
     costs: tuple[Summary | None, ...]  # by COST_FAMILIES
     chunks: str
+    fails: str  # failed attempts of the allocation, empty when there were none
     runs: str
     leaves: str
     commands: str
@@ -65,7 +66,7 @@ def write(runs: list[Run], out: pathlib.Path) -> pathlib.Path:
         sections=[_section(run, label) for run, label in zip(runs, run_labels, strict=True)],
         groups=groups, families=COST_FAMILIES, noise=headline.NOISE)
     (out / "plots").mkdir(parents=True, exist_ok=True)
-    drawn = [figure for group in groups for figure in group.figures]
+    drawn = [figure for group in groups for figure in group.figures + group.others]
     main = gallery.overview(views)
     for figure in drawn + ([main] if main else []):
         file = out / "plots" / f"{figure.slug}.svg"
@@ -80,6 +81,7 @@ def _template() -> jinja2.Template:
     env = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
                              undefined=jinja2.StrictUndefined)
     env.filters["count"] = names.count_words
+    env.filters["commands"] = lambda b: tables.commands_words(tables.commands_of(b))
     env.filters["markup"] = Markup  # only for SVG made here, whose text is escaped
     return env.get_template("report.html.j2")
 
@@ -98,6 +100,11 @@ def _section(run: Run, label: str) -> Section:
         command=environment.command(run))
 
 
+def _fails(run: Run, key: BufferKey) -> str:
+    benchmark = run.find("alloc", key)
+    return tables.chunks_words(benchmark.counters("fails_order")) if benchmark else ""
+
+
 def _common(run: Run) -> str:
     pairs = {(key.bytes, key.state) for key in run.keys}
     if len(pairs) != 1:
@@ -114,30 +121,40 @@ def _row(run: Run, key: BufferKey) -> BufferRow:
         key=key, size=names.bytes_words(key.bytes),
         costs=tuple(b.summary if b else None for b in found),
         chunks=tables.chunks_words(tables.chunks(run, key)),
+        fails=_fails(run, key),
         runs="" if runs is None else names.count_words(runs),
         leaves=tables.parts_words(leaves, tables.leaf_names(set(leaves))),
         commands=tables.commands_words(tables.commands(run, key)))
 
 
+# What each timer of sample_cost is part of; a name without timer is part of all.
+TIMED_BY = {"kernel": ("map_sgtable", "unmap_sgtable"),
+            "user": ("alloc", "vfio_map", "vfio_unmap")}
+
+
 def _sample_cost(run: Run) -> SampleCost:
+    """States the cost of a sample beside the smallest median that contains it."""
     unit = run.clock.unit
-    words = [f"The run records an overhead of {names.count_words(run.clock.overhead)} {unit} "
-             "a sample."]
-    largest = run.clock.overhead
-    measured = [b for b in run.benchmarks.values() if b.name.family == names.SAMPLE_COST]
-    for benchmark in measured:
-        summary = benchmark.summary
-        largest = max(largest, summary.median)
-        words.append(f"{benchmark.name.text}: median {names.count_words(summary.median)} {unit} "
-                     f"around nothing (n = {summary.n:,}).")
-    if not measured:
-        words.append("The benchmark sample_cost was not part of this run.")
-    costs = [b.summary.median for b in run.benchmarks.values() if b.name.key]
+    parts = [(f"Recorded overhead: {names.count_words(run.clock.overhead)} {unit} a sample",
+              run.clock.overhead, COST_FAMILIES if not run.iommu.driver else TIMED_BY["kernel"])]
+    for benchmark in run.benchmarks.values():
+        if benchmark.name.family == names.SAMPLE_COST:
+            summary = benchmark.summary
+            timer = dict(benchmark.name.params).get("timer", "")
+            parts.append((f"{benchmark.name.text}: median {names.count_words(summary.median)} "
+                          f"{unit} around nothing (n = {summary.n:,})", summary.median,
+                          TIMED_BY.get(timer, COST_FAMILIES)))
+    words: list[str] = []
     heavy = False
-    if costs:
-        smallest = min(costs)
-        heavy = largest > smallest / 20
-        share = f"{largest / smallest * 100:.2g} %" if smallest else "more than all"
-        words.append(f"This report subtracts nothing: the largest of these is {share} of the "
-                     f"smallest median shown ({names.count_words(smallest)}).")
+    for text, cost, families in parts:
+        costs = [b.summary.median for b in run.benchmarks.values() if b.name.family in families]
+        if costs:
+            smallest = min(costs)
+            heavy = heavy or cost > smallest / 20
+            share = f"{cost / smallest * 100:.2g} %" if smallest else "no part"
+            text += f", {share} of the smallest median it is in ({names.count_words(smallest)})"
+        words.append(text + ".")
+    if len(parts) == 1:
+        words.append("The benchmark sample_cost was not part of this run.")
+    words.append("Nothing is subtracted.")
     return SampleCost(tuple(words), heavy)

@@ -63,7 +63,11 @@ def render(figure: Figure, slug: str, title: str, description: str) -> str:
     text = re.sub(r'\bid="([^"]+)"', rf'id="{slug}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{slug}-\1)", text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{slug}-\1"', text)
-    text = text.replace("'DejaVu Sans'", FONT)
+    # The font family is said once, on the root.
+    text = re.sub(r"font: (?:(\d+) )?([\d.]+)px 'DejaVu Sans'",
+                  lambda m: (f"font-weight: {m[1]}; " if m[1] else "") + f"font-size: {m[2]}px",
+                  text)
+    text = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", text)
     text = text.replace(INK, "currentColor").replace(GRID, "var(--grid, #8b949e55)")
     return re.sub(r"<svg[^>]*>", lambda m: _head(m.group(0), slug, title, description), text,
                   count=1)
@@ -75,7 +79,7 @@ def _head(tag: str, slug: str, title: str, description: str) -> str:
     width = float(view.group(1).split()[2])
     return (f'<svg viewBox="{view.group(1)}" role="img" '
             f'aria-labelledby="{slug}-title {slug}-desc" stroke-linejoin="round" '
-            f'style="max-width: {width * 1.35:.0f}px">\n'
+            f'style="font-family: {FONT}; max-width: {width * 1.35:.0f}px">\n'
             f'<title id="{slug}-title">{escape(title)}</title>\n'
             f'<desc id="{slug}-desc">{escape(description)}</desc>')
 
@@ -86,6 +90,6 @@ def standalone(element: str) -> str:
     assert view, "render writes a viewBox"
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{view.group(1)}pt" '
             f'height="{view.group(2)}pt" color="{NEUTRAL_INK}" ')
-    body = re.sub(r' style="max-width: \d+px"', "", element, count=1)
+    body = re.sub(r"; max-width: \d+px", "", element, count=1)
     return ('<?xml version="1.0" encoding="utf-8"?>\n'
             + body.replace("<svg ", head, 1).replace("var(--grid, #8b949e55)", "#8b949e55") + "\n")

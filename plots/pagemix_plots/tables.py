@@ -255,14 +255,14 @@ def commands(run: Run, key: BufferKey) -> dict[str, float]:
     for family in COUNTER_FAMILIES[:2]:
         benchmark = run.find(family, key)
         if benchmark:
-            found = _commands_of(benchmark)
+            found = commands_of(benchmark)
             if any(found.values()):
                 return found
     return {}
 
 
-def _commands_of(benchmark: Benchmark) -> dict[str, float]:
-    """Pairs of which one was seen: an SMMU sends no MAP, virtio-iommu no TLBI."""
+def commands_of(benchmark: Benchmark) -> dict[str, float]:
+    """Commands by name; TLBI and SYNC, or MAP and UNMAP, where one of the two was seen."""
     found = {name: benchmark.counter(counter) for counter, name in COMMANDS.items()}
     result: dict[str, float] = {}
     for pair in (("TLBI", "SYNC"), ("MAP", "UNMAP")):

@@ -35,7 +35,7 @@ def test_equal(run: Any, machine: str, pairs: list[str]) -> None:
     assert [check.predicted for check in checks] == pairs
     for check in checks:
         assert check.passed and check.compared == 2 * 8 * 2 * 4
-        assert check.words.endswith("are equal in all 128 entries.")
+        assert check.words.endswith("are equal in all 128 entries that carry both.")
 
 
 @pytest.mark.parametrize("machine, key, wrong", [
@@ -68,4 +68,11 @@ def test_nothing_counted_is_not_a_pass(run: Any) -> None:
 
 def test_an_entry_without_prediction_is_not_compared(tmp_path: pathlib.Path) -> None:
     loaded = changed(tmp_path, "smmuv3", 0, tlbi_predicted=None)
-    assert check_run(loaded)[0].compared == 127
+    check = check_run(loaded)[0]
+    assert check.compared == 127 and check.passed
+
+
+def test_a_prediction_without_count_is_no_pass(tmp_path: pathlib.Path) -> None:
+    check = check_run(changed(tmp_path, "smmuv3", 0, smmu_cmd_tlbi=None))[0]
+    assert check.compared == 127 and check.uncounted == 1 and not check.passed
+    assert check.words.endswith("1 more have a prediction but no count.")

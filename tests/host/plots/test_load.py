@@ -46,6 +46,17 @@ def test_a_counter_that_varies_is_weighted_by_iterations(tmp_path: pathlib.Path)
     assert run.benchmarks[name].counter("runs") == pytest.approx(30.0)
 
 
+def test_a_machine_without_iommu_has_nulls(tmp_path: pathlib.Path) -> None:
+    document, arrays = make_run.build(make_run.Options(**SMALL))
+    pagemix = document["context"]["pagemix"]
+    pagemix["iommu"] = {"driver": None, "device": None, "pgsize_bitmap": None, "granule": None,
+                        "domain_mode": "none"}
+    pagemix["target"], pagemix["module"]["version"] = None, None
+    run = load_run(make_run.write(tmp_path / "run", document, arrays))
+    assert (run.iommu.driver, run.iommu.pgsize_bitmap, run.iommu.granule) == ("", 0, 0)
+    assert run.target == {} and run.module_version == ""
+
+
 def test_failed_entries_are_skipped_with_their_reason(tmp_path: pathlib.Path) -> None:
     document, arrays = make_run.build(make_run.Options(**SMALL))
     document["benchmarks"].append({
@@ -104,10 +115,10 @@ WRONG_FIELDS: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
     ("overhead is null", _set(*P, "clock", "overhead", to=None),
      r"overhead: want a number, .*null"),
     ("bitmap is a number", _set(*P, "iommu", "pgsize_bitmap", to=4096),
-     r"iommu\.pgsize_bitmap: want a non-empty string"),
+     r"iommu\.pgsize_bitmap: want a string or null"),
     ("bitmap is no hex", _set(*P, "iommu", "pgsize_bitmap", to="4K,2M"),
      r"iommu\.pgsize_bitmap: want a hexadecimal"),
-    ("unknown domain", _set(*P, "iommu", "domain_mode", to="fast"), r"domain_mode: want one of"),
+    ("domain is null", _set(*P, "iommu", "domain_mode", to=None), r"domain_mode: want a non-empty"),
     ("granule is a float", _set(*P, "iommu", "granule", to=4096.5), r"granule: want an integer"),
     ("no kernel release", _drop(*P, "kernel", "release"), r"kernel\.release: missing"),
     ("empty machine", _set(*P, "machine", to=""), r"machine: want a non-empty string"),

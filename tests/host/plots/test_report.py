@@ -16,6 +16,7 @@ from pagemix_plots import report
 from pagemix_plots.load import Run, load_run
 
 Load = Callable[..., Run]
+FEW: dict[str, Any] = {"mixes": ("order0", "order9"), "families": ("map_sgtable",)}
 TIME_WORDS = re.compile(r"\b(ns|us|ms|(nano|micro|milli)?seconds?)\b", re.I)
 
 
@@ -50,11 +51,14 @@ def test_page_holds_what_a_reader_needs(page: str) -> None:
     words = words_of(page)
     for text in (
         "On smmuv3 (arm-smmu-v3, Linux 6.12.95+deb12-arm64, strict), mapping a 10 MiB buffer",
-        "On virtio-iommu (virtio_iommu,",
-        "tlbi_predicted and smmu_cmd_tlbi are equal in all 128 entries.",
-        "map_calls and viommu_map are equal in all 128 entries.",
-        "sample_cost: median 32 guest instructions around nothing (n = 40).",
-        "This report subtracts nothing", "Nothing was skipped.",
+        "On virtio-iommu (virtio-iommu,",
+        "tlbi_predicted and smmu_cmd_tlbi are equal in all 128 entries that carry both.",
+        "map_calls and viommu_map are equal in all 128 entries that carry both.",
+        "sample_cost/timer:kernel: median 32 guest instructions around nothing (n = 40), "
+        "1.9 % of the smallest median it is in (1,650).",
+        "sample_cost/timer:user: median 48 guest instructions around nothing (n = 40), "
+        "0.019 % of the smallest median it is in (252,200).",
+        "Nothing is subtracted.", "Nothing was skipped.",
         "guest/pagemix-guest run --machine smmuv3", "guest: qemu version 7.2.22",
         "console=ttyAMA0 nokaslr iommu.strict=1", "4 KiB, 2 MiB, 1 GiB (0x40201000)",
         "every power of two from 4 KiB", "Cortex-A72", "0123456789ab", "run.bytes 10M",
@@ -99,40 +103,41 @@ def test_mismatch_is_loud(tmp_path: pathlib.Path) -> None:
     banner = re.search(r'<p class="banner" role="alert">(.*?)</p>', page)
     assert banner and "MISMATCH" in banner.group(1) and name in banner.group(1)
     assert f"{name}, block 3: predicted 6, counted 7" in page
-    assert "differ in 4 of 128 entries" in page
+    assert "differ in 4 of 128 entries that carry both." in page
 
 
 def test_emulated_time_has_a_banner_at_the_table_too(run: Load, tmp_path: pathlib.Path) -> None:
-    page = page_of(tmp_path / "out", run(clock="emulated-ns"))
+    page = page_of(tmp_path / "out", run(clock="emulated-ns", **FEW))
     assert page.count("emulated time: noise, not evidence") >= 4
     assert page.index("emulated time: noise") < page.index('<section id="headline">')
     assert "No cost is claimed" in page
 
 
 def test_incomplete_and_skipped_are_said(run: Load, tmp_path: pathlib.Path) -> None:
-    page = page_of(tmp_path, run(complete=False, skipped=(("vfio_map", "no IOMMU group"),)))
+    page = page_of(tmp_path, run(complete=False, skipped=(("vfio_map", "no IOMMU group"),),
+                              **FEW))
     assert "the run was interrupted" in page
     assert "Skipped: vfio_map: no IOMMU group" in page
     assert "Nothing was skipped" not in page
 
 
 def test_intervals_and_few_samples_show_in_the_table(run: Load, tmp_path: pathlib.Path) -> None:
-    page = page_of(tmp_path / "a", run("a", clock="hardware-ns", guest=False))
+    page = page_of(tmp_path / "a", run("a", clock="hardware-ns", guest=False, **FEW))
     assert re.search(r"<small>[\d,]+ to [\d,]+</small>", page)
-    page = page_of(tmp_path / "b", run("b", blocks=1, iterations=2))
+    page = page_of(tmp_path / "b", run("b", blocks=1, iterations=2, **FEW))
     assert "<small>n = 2</small>" in page
 
 
 def test_a_heavy_sample_cost_is_flagged(run: Load, tmp_path: pathlib.Path) -> None:
-    light = page_of(tmp_path / "a", run("a"))
-    heavy = page_of(tmp_path / "b", run("b", cost=lambda f, m, l: 100.0))
+    light = page_of(tmp_path / "a", run("a", **FEW))
+    heavy = page_of(tmp_path / "b", run("b", cost=lambda f, m, l: 100.0, **FEW))
     assert 'class="bad">The cost of one sample' not in light
     assert 'class="bad">The cost of one sample' in heavy
-    assert "32 % of the smallest median shown (100)" in words_of(heavy)
+    assert "32 % of the smallest median it is in (100)" in words_of(heavy)
 
 
 def test_names_from_a_run_are_escaped(tmp_path: pathlib.Path) -> None:
-    document, arrays = make_run.build(make_run.Options())
+    document, arrays = make_run.build(make_run.Options(**FEW))
     document["context"]["pagemix"]["machine"] = "<b>&\"x\"</b>"
     document["context"]["pagemix"]["kernel"]["cmdline"] = "<script>alert(1)</script>"
     page = page_of(tmp_path / "out", load_run(make_run.write(tmp_path / "run", document, arrays)))
@@ -142,8 +147,8 @@ def test_names_from_a_run_are_escaped(tmp_path: pathlib.Path) -> None:
 
 def test_default_output_is_the_runs_folder(program: pathlib.Path, tmp_path: pathlib.Path,
                                            folder: Callable[..., pathlib.Path]) -> None:
-    small: dict[str, Any] = {"mixes": ("order0", "order9"), "families": ("map_sgtable",)}
-    one, two = folder("one", **small), folder("two", machine="virtio-iommu", **small)
+    one, two = folder("one", **FEW), folder("two", machine="virtio-iommu", **FEW)
+
     def call(*args: object) -> str:
         return subprocess.run([program, "report", *map(str, args)], cwd=tmp_path, check=True,
                               capture_output=True, text=True).stdout.strip()
