@@ -16,13 +16,14 @@
 namespace pagemix::test {
 
 /// Fails unless `action` throws vfio::Error with this errno and `part` in its
-/// text. Prints the text, so that a log shows what a user would read.
+/// text. Prints the text (unless --gtest_brief), so that a log shows what a user
+/// would read.
 inline void expect_error(int errnum, const std::string& part, const std::function<void()>& action) {
   try {
     action();
     ADD_FAILURE() << "no error, expected " << vfio::errno_name(errnum) << ": " << part;
   } catch (const vfio::Error& error) {
-    std::printf("  %s\n", error.what());
+    if (!GTEST_FLAG_GET(brief)) std::printf("  %s\n", error.what());
     EXPECT_EQ(error.errnum(), errnum) << error.what();
     EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
         << error.what() << "\nexpected: " << part;
@@ -55,7 +56,8 @@ class VfioTest : public testing::Test {
  protected:
   void SetUp() override {
     const std::string address = edu_device();
-    if (address.empty()) GTEST_SKIP() << "no edu device (1234:11e8); QEMU: -device edu";
+    if (address.empty()) skip("no edu device (1234:11e8); QEMU: -device edu");
+    if (IsSkipped()) return;
     bdf = vfio::pci::Bdf::parse(address);
     driver_before = vfio::pci::read_device(bdf).driver;
     override_before = vfio::pci::read_device(bdf).driver_override;
@@ -66,6 +68,11 @@ class VfioTest : public testing::Test {
     const auto now = vfio::pci::read_device(bdf);
     EXPECT_EQ(now.driver, driver_before);
     EXPECT_EQ(now.driver_override, override_before);
+  }
+  /// Ends the test as skipped; --gtest_brief hides GTEST_SKIP's own message.
+  static void skip(const std::string& reason) {
+    std::printf("skipped: %s\n", reason.c_str());
+    GTEST_SKIP() << reason;
   }
   /// Takes the device for the rest of the test.
   EduSession& open() {

@@ -41,11 +41,14 @@ std::uint64_t first_difference(std::span<const std::byte> bytes, std::uint64_t s
 }
 
 /// Start, end, and across the borders of 4 KiB, 64 KiB, 1 MiB and 2 MiB chunks
-/// (the second one of each: where mixes end, later chunks are smaller).
+/// (the second one of each: where mixes end, later chunks are smaller). None
+/// starts at the last byte of a page: QEMU's virtio-iommu looks up [iova, iova + 1]
+/// with both ends included (virtio_iommu_translate(), seen in 7.2 and on master),
+/// so that at the last byte of a mapping it may take the next one's address.
 const std::vector<std::uint64_t> kOffsets = {0,
                                              8192 - 1024,
                                              2 * 65536 - 1024,
-                                             kMiB - 1,
+                                             kMiB - 2,
                                              2 * kMiB - 1024,
                                              6 * kMiB - 7,
                                              9 * kMiB - 1024,
@@ -115,7 +118,8 @@ TEST_F(VfioSmoke, UnmappedMemoryIsOutOfReach) {
   // The SMMU reports a refused access as an event, which rightly fails a guest
   // run; virtio-iommu reports it as an informational message.
   if (edu.info.iommu_driver != "virtio_iommu")
-    GTEST_SKIP() << "a refused access is a kernel error message with " << edu.info.iommu_driver;
+    skip("a refused access is a kernel error message with " + edu.info.iommu_driver);
+  if (IsSkipped()) return;
   Page source(edu);
   Page target(edu);
   fill(source.memory.bytes(), 1);
