@@ -66,7 +66,13 @@ static int run_once(const struct pagemix_op *op, struct pagemix_run_ctx *ctx,
 	return 0;
 }
 
-static int run_interrupted(const struct pagemix_run_ctx *ctx)
+/**
+ * pagemix_run_interrupted - must the run end before its time?
+ * @ctx: the run
+ *
+ * Return: 0, -EINTR on a signal, -ENODEV when the device goes.
+ */
+int pagemix_run_interrupted(const struct pagemix_run_ctx *ctx)
 {
 	if (READ_ONCE(*ctx->gone))
 		return -ENODEV;
@@ -96,12 +102,12 @@ int pagemix_op_run(const struct pagemix_op *op, struct pagemix_run_ctx *ctx)
 			return err;
 	}
 	for (i = 0; !err && i < ctx->warmup; i++) {
-		err = run_interrupted(ctx);
+		err = pagemix_run_interrupted(ctx);
 		if (!err)
 			err = run_once(op, ctx, &unused);
 	}
 	while (!err && ctx->completed < ctx->repetitions) {
-		err = run_interrupted(ctx);
+		err = pagemix_run_interrupted(ctx);
 		if (!err)
 			err = run_once(op, ctx, &ctx->samples[ctx->completed]);
 		if (!err)

@@ -73,6 +73,7 @@ const struct pagemix_op *pagemix_op_at(u32 index);
 const struct pagemix_op *pagemix_op_find(const char *name);
 u32 pagemix_nr_ops(void);
 
+int pagemix_run_interrupted(const struct pagemix_run_ctx *ctx);
 int pagemix_op_run(const struct pagemix_op *op, struct pagemix_run_ctx *ctx);
 u64 pagemix_sample_overhead(void);
 

@@ -4,7 +4,8 @@
  *
  * The scatter-gather table is made once, by attach, as an importer's would be;
  * the DMA API call alone is timed. map and unmap alternate strictly: each
- * operation times one half of the cycle and leaves the other untimed.
+ * operation times one half of the cycle and leaves the other untimed. In cold
+ * runs all maps come before all unmaps.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -14,11 +15,11 @@
 #include "ops.h"
 
 /**
- * struct stream_blocker - holds an IOVA range, so that the next map is cold
- * @node:  in stream.blockers
- * @table: a second table of the same buffer, mapped
+ * struct stream_mapping - one mapping of the buffer
+ * @node:  in stream.mappings
+ * @table: one entry a chunk
  */
-struct stream_blocker {
+struct stream_mapping {
 	struct list_head node;
 	struct sg_table table;
 };
@@ -26,73 +27,18 @@ struct stream_blocker {
 /**
  * struct stream - state of a run
  * @attachment: to the buffer
- * @table:      its table
+ * @table:      the table to map or unmap next; the attachment's in warm runs
  * @mapped:     @table is mapped
- * @used:       a cycle has ended, so that its IOVA range is no longer fresh
- * @blockers:   struct stream_blocker, cold runs only
+ * @next:       cold map: the mapping that @table belongs to
+ * @mappings:   cold runs: struct stream_mapping, all mapped
  */
 struct stream {
 	struct dma_buf_attachment *attachment;
 	struct sg_table *table;
 	bool mapped;
-	bool used;
-	struct list_head blockers;
+	struct stream_mapping *next;
+	struct list_head mappings;
 };
-
-static int stream_setup(struct pagemix_run_ctx *ctx)
-{
-	struct stream *s;
-
-	s = kzalloc(sizeof(*s), GFP_KERNEL);
-	if (!s)
-		return -ENOMEM;
-	INIT_LIST_HEAD(&s->blockers);
-	s->attachment = dma_buf_attach(ctx->dmabuf, ctx->dev);
-	if (IS_ERR(s->attachment)) {
-		int err = PTR_ERR(s->attachment);
-
-		kfree(s);
-		return err;
-	}
-	s->table = pagemix_attachment_sgtable(s->attachment);
-	ctx->priv = s;
-	return 0;
-}
-
-/* Take the range that the last cycle gave back. */
-static int stream_block(struct pagemix_run_ctx *ctx)
-{
-	struct stream *s = ctx->priv;
-	struct stream_blocker *b;
-	int err;
-
-	b = kzalloc(sizeof(*b), GFP_KERNEL);
-	if (!b)
-		return -ENOMEM;
-	err = pagemix_buffer_sgtable(pagemix_buffer_of(ctx->dmabuf), &b->table);
-	if (err)
-		goto err_free;
-	err = dma_map_sgtable(ctx->dev, &b->table, ctx->direction, DMA_ATTR_SKIP_CPU_SYNC);
-	if (err)
-		goto err_table;
-	list_add(&b->node, &s->blockers);
-	return 0;
-
-err_table:
-	sg_free_table(&b->table);
-err_free:
-	kfree(b);
-	return err;
-}
-
-static int stream_fresh(struct pagemix_run_ctx *ctx)
-{
-	struct stream *s = ctx->priv;
-
-	if (!ctx->cold || !s->used)
-		return 0;
-	return stream_block(ctx);
-}
 
 static int stream_map(struct pagemix_run_ctx *ctx)
 {
@@ -117,13 +63,118 @@ static void stream_note_mapping(struct pagemix_run_ctx *ctx)
 	ctx->nr_mapped = s->table->nents;
 }
 
+static int stream_setup(struct pagemix_run_ctx *ctx)
+{
+	struct stream *s;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&s->mappings);
+	s->attachment = dma_buf_attach(ctx->dmabuf, ctx->dev);
+	if (IS_ERR(s->attachment)) {
+		int err = PTR_ERR(s->attachment);
+
+		kfree(s);
+		return err;
+	}
+	s->table = pagemix_attachment_sgtable(s->attachment);
+	ctx->priv = s;
+	return 0;
+}
+
+static struct stream_mapping *stream_mapping_new(struct pagemix_run_ctx *ctx)
+{
+	struct stream_mapping *m;
+
+	m = kzalloc(sizeof(*m), GFP_KERNEL);
+	if (m && pagemix_buffer_sgtable(pagemix_buffer_of(ctx->dmabuf), &m->table)) {
+		kfree(m);
+		m = NULL;
+	}
+	return m;
+}
+
+static void stream_mapping_free(struct stream_mapping *m)
+{
+	sg_free_table(&m->table);
+	kfree(m);
+}
+
+/* Cold maps stay until the end, so that each one gets a range of its own. */
+static int stream_map_prepare(struct pagemix_run_ctx *ctx)
+{
+	struct stream *s = ctx->priv;
+
+	if (!ctx->cold)
+		return 0;
+	s->next = stream_mapping_new(ctx);
+	if (!s->next)
+		return -ENOMEM;
+	s->table = &s->next->table;
+	return 0;
+}
+
 static void stream_map_restore(struct pagemix_run_ctx *ctx)
 {
 	struct stream *s = ctx->priv;
 
 	stream_note_mapping(ctx);
-	stream_unmap(ctx);
-	s->used = true;
+	if (ctx->cold) {
+		list_add(&s->next->node, &s->mappings);
+		s->next = NULL;
+	} else {
+		stream_unmap(ctx);
+	}
+}
+
+static void stream_teardown(struct pagemix_run_ctx *ctx)
+{
+	struct stream *s = ctx->priv;
+	struct stream_mapping *m, *next;
+
+	if (s->mapped)
+		stream_unmap(ctx);
+	if (s->next)
+		stream_mapping_free(s->next);
+	list_for_each_entry_safe(m, next, &s->mappings, node) {
+		dma_unmap_sgtable(ctx->dev, &m->table, ctx->direction, 0);
+		stream_mapping_free(m);
+	}
+	dma_buf_detach(ctx->dmabuf, s->attachment);
+	kfree(s);
+}
+
+/* Cold unmaps: every range is mapped before the first one is given back. */
+static int stream_map_all(struct pagemix_run_ctx *ctx)
+{
+	struct stream *s = ctx->priv;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; !err && i < ctx->repetitions; i++) {
+		err = pagemix_run_interrupted(ctx);
+		if (!err)
+			err = stream_map_prepare(ctx);
+		if (!err)
+			err = stream_map(ctx);
+		if (!err)
+			stream_map_restore(ctx);
+	}
+	return err;
+}
+
+static int stream_unmap_setup(struct pagemix_run_ctx *ctx)
+{
+	int err;
+
+	err = stream_setup(ctx);
+	if (err || !ctx->cold)
+		return err;
+	err = stream_map_all(ctx);
+	if (err)
+		stream_teardown(ctx);
+	return err;
 }
 
 static int stream_unmap_prepare(struct pagemix_run_ctx *ctx)
@@ -131,45 +182,36 @@ static int stream_unmap_prepare(struct pagemix_run_ctx *ctx)
 	struct stream *s = ctx->priv;
 	int err;
 
-	err = stream_fresh(ctx);
-	if (!err)
+	if (ctx->cold) {
+		s->table = &list_last_entry(&s->mappings, struct stream_mapping, node)->table;
+	} else {
 		err = stream_map(ctx);
-	if (err)
-		return err;
+		if (err)
+			return err;
+		s->mapped = true;
+	}
 	stream_note_mapping(ctx);
-	s->mapped = true;
 	return 0;
 }
 
 static void stream_unmap_restore(struct pagemix_run_ctx *ctx)
 {
 	struct stream *s = ctx->priv;
+	struct stream_mapping *m;
 
 	s->mapped = false;
-	s->used = true;
-}
-
-static void stream_teardown(struct pagemix_run_ctx *ctx)
-{
-	struct stream *s = ctx->priv;
-	struct stream_blocker *b, *next;
-
-	if (s->mapped)
-		stream_unmap(ctx);
-	list_for_each_entry_safe(b, next, &s->blockers, node) {
-		dma_unmap_sgtable(ctx->dev, &b->table, ctx->direction, DMA_ATTR_SKIP_CPU_SYNC);
-		sg_free_table(&b->table);
-		kfree(b);
+	if (ctx->cold) {
+		m = container_of(s->table, struct stream_mapping, table);
+		list_del(&m->node);
+		stream_mapping_free(m);
 	}
-	dma_buf_detach(ctx->dmabuf, s->attachment);
-	kfree(s);
 }
 
 const struct pagemix_op pagemix_op_map_sgtable = {
 	.name = "map_sgtable",
 	.needs_buffer = true,
 	.setup = stream_setup,
-	.prepare = stream_fresh,
+	.prepare = stream_map_prepare,
 	.op = stream_map,
 	.restore = stream_map_restore,
 	.teardown = stream_teardown,
@@ -178,7 +220,7 @@ const struct pagemix_op pagemix_op_map_sgtable = {
 const struct pagemix_op pagemix_op_unmap_sgtable = {
 	.name = "unmap_sgtable",
 	.needs_buffer = true,
-	.setup = stream_setup,
+	.setup = stream_unmap_setup,
 	.prepare = stream_unmap_prepare,
 	.op = stream_unmap,
 	.restore = stream_unmap_restore,

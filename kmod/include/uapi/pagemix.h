@@ -254,9 +254,9 @@ struct pagemix_sample {
 
 /*
  * Flags of a run.
- * PAGEMIX_RUN_COLD: every repetition maps at an IOVA range that is fresh in this
- * run: cached IOVAs are used up and, where the range covers whole last-level
- * page tables, these are allocated inside the time. Excludes @warmup.
+ * PAGEMIX_RUN_COLD: every repetition has an IOVA range of its own, because all
+ * maps come before all unmaps: cached IOVAs are used up, and last-level page
+ * tables that the range fills are allocated inside the time. Excludes @warmup.
  */
 #define PAGEMIX_RUN_COLD	(1U << 0)
 
