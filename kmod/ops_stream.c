@@ -148,7 +148,6 @@ static void stream_teardown(struct pagemix_run_ctx *ctx)
 /* Cold unmaps: every range is mapped before the first one is given back. */
 static int stream_map_all(struct pagemix_run_ctx *ctx)
 {
-	struct stream *s = ctx->priv;
 	int err = 0;
 	u32 i;
 
