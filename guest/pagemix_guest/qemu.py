@@ -30,6 +30,10 @@ CONSOLE_EVENT = "pl011_write"
 # run goes on, so that the log shows what follows, and fails at its end.
 KERNEL_ARGUMENTS = ("nokaslr", "printk.time=1", "ignore_loglevel", "oops=panic", "panic=-1")
 
+# Every boot begins at this date: the kernel seeds its random numbers with it,
+# and they decide where allocations land. Real dates are put in afterwards.
+GUEST_DATE = "2026-01-01T00:00:00"
+
 GRACE_AFTER_FATAL = 10.0  # seconds for a dying kernel to finish its trace
 GRACE_AFTER_INTERRUPT = 120.0  # seconds for a program to write what it has
 
@@ -69,8 +73,7 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
         binary, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-monitor", "none", *machine.qemu, "-cpu", machine.cpu, "-smp", str(machine.cpus),
         "-m", machine.memory, *CLOCKS[clock], "-seed", "1",
-        # The date is right; how it moves is the guest's clock's business.
-        "-rtc", time.strftime("base=%Y-%m-%dT%H:%M:%S,clock=vm", time.gmtime()),
+        "-rtc", f"base={GUEST_DATE},clock=vm",
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
         *TARGETS[machine.target],
         # Without iommu_platform virtio uses guest addresses: nothing of the

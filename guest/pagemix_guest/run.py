@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from .events import Parser, counters_of, merge
 from .image import Added, Content, build_image
 from .kernel import fetch
 from .machine import Machine
-from .qemu import BINARIES, CONSOLES, Boot, Ending, boot, command_line, shown_command, version
+from .qemu import (BINARIES, CONSOLES, GUEST_DATE, Boot, Ending, boot, command_line, shown_command,
+                   version)
 
 CLOCK_KINDS = {"instructions": "instructions", "emulated": "emulated-ns"}
 DISK_BYTES = 1 << 30  # sparse; only what /out holds is written
@@ -138,6 +140,7 @@ def _boot_and_collect(request: Request, files: Boot) -> int:
     arguments = command_line(request.machine, files, request.clock, request.append)
     console = Console(verbose=request.verbose, quiet=request.quiet)
     say(f"booting {request.machine.name}")
+    begun = datetime.now(timezone.utc)
     screen = Screen(sys.stdout)
     ending = boot(arguments, files.log, console, request.timeout, screen.show)
     screen.clear()
@@ -164,7 +167,7 @@ def _boot_and_collect(request: Request, files: Boot) -> int:
         raise failed(f"only {len(codes)} of {len(request.commands)} commands ran", console,
                      files.log)
     if (out / "run.json").is_file():
-        join_events(request, files, arguments, out)
+        join_events(request, files, arguments, out, begun)
     elif request.needs_result and not any(codes):
         raise failed("the command left no /out/run.json", console, files.log)
     if request.out:
@@ -220,9 +223,22 @@ def unpack_results(disk: Path, folder: Path) -> list[int]:
     return [codes[index] for index in sorted(codes)]
 
 
-def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Path) -> None:
-    """Writes events.json and the counters and origin in run.json."""
+def real_dates(run: dict[str, Any], begun: datetime) -> None:
+    """Moves the dates in run.json from the guest's calendar, which began at GUEST_DATE."""
+    first = datetime.fromisoformat(GUEST_DATE).replace(tzinfo=timezone.utc)
+    context = run.get("context", {})
+    for where, key in ((context, "date"), (context.get("pagemix", {}), "started")):
+        if key in where:
+            told = datetime.fromisoformat(where[key].replace("Z", "+00:00"))
+            real = (begun + (told - first)).replace(microsecond=0).isoformat()
+            where[key] = real.replace("+00:00", "Z") if where[key].endswith("Z") else real
+
+
+def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Path,
+                begun: datetime) -> None:
+    """Writes events.json and the counters, the dates and the origin in run.json."""
     run: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    real_dates(run, begun)
     guest = {"qemu_version": version(BINARIES[request.machine.arch]),
              "qemu_command": shown_command(arguments, files),
              "command": request.host_command}
