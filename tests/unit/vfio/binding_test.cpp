@@ -180,6 +180,19 @@ TEST_F(BindingTest, AFailedProbeRestores) {
   expect_original();
 }
 
+TEST_F(BindingTest, VfioWithoutAnIommuIsExplained) {
+  system.probe_failures = {{"vfio-pci", EINVAL}};
+  try {
+    Binding(bdf, "vfio-pci", system.options());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "bind 0000:00:04.0 to vfio-pci: EINVAL: VFIO takes no device without an IOMMU "
+                 "group");
+  }
+  expect_original();
+}
+
 TEST_F(BindingTest, EveryFailedWriteRestores) {
   for (int failing = 1; failing <= 3; ++failing) {
     int count = 0;

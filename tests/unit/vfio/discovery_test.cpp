@@ -159,6 +159,20 @@ TEST_F(DiscoveryTest, ReportsEveryBlockerAtOnce) {
   EXPECT_EQ(texts[2], "driver pagemix is not loaded | modprobe pagemix");
 }
 
+TEST_F(DiscoveryTest, AGroupMayComeWithTheFirstDriver) {
+  system.add_pci("0000:00:05.0", "1234:11e8", "0x00ff00");
+  EXPECT_FALSE(read_device(Bdf::parse("00:05.0"), system.paths()).iommu_group_pending)
+      << "no IOMMU in the machine";
+  EXPECT_EQ(blocker_texts("00:05.0", "vfio-pci").size(), 1U);
+  system.link("sys/class/iommu/smmu3.0x9050000",
+              "sys/devices/platform/arm-smmu-v3.0.auto/iommu/smmu3.0x9050000");
+  EXPECT_TRUE(read_device(Bdf::parse("00:05.0"), system.paths()).iommu_group_pending);
+  EXPECT_TRUE(blocker_texts("00:05.0", "vfio-pci").empty());
+  system.set_driver("0000:00:05.0", "virtio-pci");
+  EXPECT_FALSE(read_device(Bdf::parse("00:05.0"), system.paths()).iommu_group_pending)
+      << "a driver has probed, no group will come";
+}
+
 TEST_F(DiscoveryTest, SeesNoIommuGroups) {
   system.put("sys/kernel/iommu_groups/4/name", "vfio-noiommu\n");
   system.set_driver("0000:00:03.0", "");

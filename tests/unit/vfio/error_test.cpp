@@ -41,27 +41,6 @@ TEST(Files, WriteAttributeNeverCreates) {
   EXPECT_EQ(write_attribute("/tmp/pagemix-no-such-attribute", "x"), ENOENT);
 }
 
-TEST(ExitSignals, SetsAFlagAndPutsTheOldHandlersBack) {
-  struct sigaction before {};
-  sigaction(SIGTERM, nullptr, &before);
-  {
-    const ExitSignals signals;
-    EXPECT_EQ(ExitSignals::pending(), 0);
-    EXPECT_NO_THROW(ExitSignals::throw_if_pending("run"));
-    std::raise(SIGTERM);
-    EXPECT_EQ(ExitSignals::pending(), SIGTERM);
-    try {
-      ExitSignals::throw_if_pending("run alloc");
-      FAIL() << "no error";
-    } catch (const Error& error) {
-      EXPECT_STREQ(error.what(), "run alloc: EINTR: stopped by signal SIGTERM");
-    }
-  }
-  struct sigaction after {};
-  sigaction(SIGTERM, nullptr, &after);
-  EXPECT_EQ(before.sa_handler, after.sa_handler);
-}
-
 TEST(Bar, ChecksBoundsAndAlignment) {
   pci::Bar bar(MappedMemory(-1, 4096, 0, 3, "test memory"), "BAR 0 of 0000:00:02.0");
   bar.write<std::uint32_t>(4092, 7);

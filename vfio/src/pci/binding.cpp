@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 namespace pagemix::vfio::pci {
 namespace {
 
+bool is_vfio(const std::string& driver) { return driver.find("vfio") != std::string::npos; }
+
 /// The sysfs files through which one device changes drivers.
 class Switch {
  public:
@@ -43,7 +45,9 @@ class Switch {
     // Something else may have bound it to this driver in between: that is as good.
     if (this->driver() == driver) return;
     throw Error(errnum != 0 ? errnum : ENODEV, "bind " + bdf_.text() + " to " + driver,
-                errnum == 0 ? "the driver did not take the device; see dmesg" : "");
+                errnum == EINVAL && is_vfio(driver) ? "VFIO takes no device without an IOMMU group"
+                : errnum == 0 ? "the driver did not take the device; see dmesg"
+                              : "");
   }
 
  private:
@@ -94,7 +98,7 @@ void check_bindable(const DeviceInfo& device, const std::string& driver,
   if (device.is_bridge())
     throw Error(EINVAL, operation, "the device is a bridge, the devices behind it would be lost");
   check_not_in_use(device.bdf, options.paths, options.probe);
-  if (driver.find("vfio") != std::string::npos) check_group_viable(device, options.paths);
+  if (is_vfio(driver)) check_group_viable(device, options.paths);
 }
 
 }  // namespace

@@ -37,13 +37,19 @@ std::vector<Bdf> bdfs_in(const fs::path& folder) {
   return found;
 }
 
-void read_iommu(DeviceInfo& info, const fs::path& folder) {
+void read_iommu(DeviceInfo& info, const fs::path& folder, const SystemPaths& paths) {
   if (const auto name = link_name(folder / "iommu")) {
     info.iommu_device = *name;
     info.iommu_driver = iommu_driver_of(folder / "iommu", *name);
   }
   const auto group = link_name(folder / "iommu_group");
-  if (!group) return;
+  if (!group) {
+    std::error_code error;
+    info.iommu_group_pending =
+        !info.driver && !info.is_bridge() &&
+        fs::directory_iterator(paths.sys / "class/iommu", error) != fs::directory_iterator();
+    return;
+  }
   info.iommu_group = std::atoi(group->c_str());
   info.iommu_group_type = read_line(folder / "iommu_group/type").value_or("");
   info.no_iommu = read_line(folder / "iommu_group/name") == "vfio-noiommu";
@@ -105,7 +111,7 @@ DeviceInfo read_device(const Bdf& bdf, const SystemPaths& paths) {
   if (override_text && !override_text->empty() && *override_text != "(null)")
     info.driver_override = override_text;
   info.numa_node = std::atoi(read_line(folder / "numa_node").value_or("-1").c_str());
-  read_iommu(info, folder);
+  read_iommu(info, folder, paths);
   return info;
 }
 
@@ -133,10 +139,10 @@ std::vector<Blocker> blockers(const DeviceInfo& device, const std::string& drive
   std::vector<Blocker> found;
   const bool for_vfio = driver.find("vfio") != std::string::npos;
   if (device.is_bridge()) found.push_back({"it is a bridge", ""});
-  if (!device.iommu_group)
+  if (!device.iommu_group && !device.iommu_group_pending)
     found.push_back({"no IOMMU translates for it",
                      "enable the IOMMU in firmware; on Intel boot with intel_iommu=on"});
-  else if (device.no_iommu)
+  if (device.no_iommu)
     found.push_back({"its group is VFIO's no-IOMMU group",
                      "echo 0 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode"});
   std::error_code error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// User-space drivers on VFIO. Everything public, in the order a program uses it.
+// User-space drivers on VFIO: everything public. README.md has a whole program.
 #pragma once
 
 #include "pagemix/vfio/dma_engine.hpp"
@@ -16,4 +16,3 @@
 #include "pagemix/vfio/pci/device.hpp"
 #include "pagemix/vfio/pci/discovery.hpp"
 #include "pagemix/vfio/pci/in_use.hpp"
-#include "pagemix/vfio/signals.hpp"  // ExitSignals

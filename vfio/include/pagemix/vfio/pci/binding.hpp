@@ -27,6 +27,9 @@ struct BindOptions {
 /// back with restore() or destruction; after a crash restore_stale_bindings()
 /// of the next start does it.
 ///
+/// A program that a signal shall end unwinds: it notes the signal and returns. A
+/// handler cannot restore, it would wait for descriptors of its own process.
+///
 /// Close everything of the device first: a device does not leave vfio-pci
 /// while a descriptor or a BAR mapping is open, the destructor would wait.
 class Binding {

@@ -21,7 +21,10 @@ struct DeviceInfo {
   std::optional<std::string> driver_override;
   int numa_node = -1;  ///< -1: none
 
-  std::optional<int> iommu_group;  ///< absent: no IOMMU translates for it
+  std::optional<int> iommu_group;  ///< absent: no IOMMU translates for it, or see below
+  /// No group yet, but the machine has an IOMMU: with a device tree the kernel
+  /// makes the group when the first driver probes the device.
+  bool iommu_group_pending = false;
   std::string iommu_group_type;    ///< "DMA", "DMA-FQ", "identity"; empty if not told
   bool no_iommu = false;           ///< the group is VFIO's unsafe no-IOMMU group
   std::vector<Bdf> group_members;  ///< ascending, with this device
