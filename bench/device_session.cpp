@@ -15,6 +15,7 @@ void DeviceSession::bind(const std::string& driver) {
   if (binding_ && binding_->driver() == driver) return;
   release();
   binding_.emplace(device_.bdf, driver);
+  device_ = pci::read_device(device_.bdf);
 }
 
 TargetClient& DeviceSession::module() {
@@ -26,7 +27,7 @@ TargetClient& DeviceSession::module() {
 vfio::iommu::AddressSpace& DeviceSession::vfio() {
   bind("vfio-pci");
   if (!container_)
-    container_ = std::make_unique<vfio::iommu::Type1Container>(pci::read_device(device_.bdf));
+    container_ = std::make_unique<vfio::iommu::Type1Container>(device_);
   return *container_;
 }
 
@@ -35,6 +36,14 @@ void DeviceSession::release() {
   container_.reset();
   if (binding_) binding_->restore();
   binding_.reset();
+}
+
+bool may_have_iommu(const pci::DeviceInfo& device, const vfio::SystemPaths& paths) {
+  if (device.iommu_group) return !device.no_iommu;
+  std::error_code error;  // a missing folder is no IOMMU
+  return !device.driver && !device.is_bridge() &&
+         std::filesystem::directory_iterator(paths.sys / "class/iommu", error) !=
+             std::filesystem::directory_iterator();
 }
 
 pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
@@ -49,7 +58,7 @@ pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
   std::vector<pci::DeviceInfo> bound;
   std::vector<pci::DeviceInfo> free;
   for (const pci::DeviceInfo& device : pci::list_devices(paths)) {
-    if (device.is_bridge() || !device.iommu_group || device.no_iommu) continue;
+    if (device.is_bridge() || !may_have_iommu(device, paths)) continue;
     if (device.driver == "pagemix" || device.driver == "vfio-pci")
       bound.push_back(device);
     else if (!device.driver)

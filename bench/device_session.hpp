@@ -21,7 +21,9 @@ class DeviceSession {
   /// @p ring_capacity: samples of the largest run. Changes nothing yet.
   DeviceSession(const vfio::pci::Bdf& bdf, std::uint32_t ring_capacity);
 
-  /// As it was before the session.
+  /// As it was when it was last bound. Before that, a device without a driver
+  /// may lack its IOMMU group: with a device tree the kernel makes the group
+  /// when the first driver probes.
   const vfio::pci::DeviceInfo& device() const { return device_; }
   std::string name() const { return device_.bdf.text(); }
 
@@ -43,6 +45,10 @@ class DeviceSession {
   std::unique_ptr<TargetClient> target_;
   std::unique_ptr<vfio::iommu::Type1Container> container_;
 };
+
+/// Could an IOMMU translate for the device? True as well for a device without a
+/// driver that has no group yet, on a machine with an IOMMU.
+bool may_have_iommu(const vfio::pci::DeviceInfo& device, const vfio::SystemPaths& paths = {});
 
 /// The device of a run: @p wanted, or the only one that can be taken without
 /// taking it from another driver. UsageError lists the candidates when there is

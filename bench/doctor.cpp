@@ -42,7 +42,9 @@ void examine_iommu(Findings& findings, const std::vector<pci::DeviceInfo>& devic
   std::ranges::sort(names);
   const auto behind = std::ranges::find_if(
       devices, [](const pci::DeviceInfo& device) { return device.iommu_group && !device.no_iommu; });
-  if (names.empty() || behind == devices.end()) {
+  const bool possible = std::ranges::any_of(
+      devices, [&](const pci::DeviceInfo& device) { return may_have_iommu(device, paths); });
+  if (names.empty() || !possible) {
     findings.push_back(
         {Kind::kProblem,
          names.empty() ? "no IOMMU" : "IOMMU " + join(names) + " translates for no PCI device",
@@ -51,7 +53,10 @@ void examine_iommu(Findings& findings, const std::vector<pci::DeviceInfo>& devic
          "modprobe virtio_iommu before the device is probed"});
     return;
   }
-  findings.push_back({Kind::kGood, "IOMMU " + join(names) + ", driver " + iommu_driver(*behind), ""});
+  findings.push_back({Kind::kGood,
+                      "IOMMU " + join(names) +
+                          (behind == devices.end() ? "" : ", driver " + iommu_driver(*behind)),
+                      ""});
 }
 
 void examine_module(Findings& findings, const vfio::SystemPaths& paths) {
@@ -83,6 +88,7 @@ void examine_vfio(Findings& findings, const vfio::SystemPaths& paths) {
 
 // What a bound device says about its domain.
 std::string domain_facts(const pci::DeviceInfo& device) {
+  if (!device.iommu_group) return "IOMMU known once bound";
   std::string text = iommu_driver(device) + ", domain " + domain_mode(device);
   if (device.driver != "pagemix") return text + ", page sizes known once bound";
   try {
@@ -101,7 +107,13 @@ bool examine_device(Findings& findings, const pci::DeviceInfo& device, Kind unus
                     const vfio::SystemPaths& paths) {
   const std::string name = "device " + device.bdf.text() + " [" + device.id() + "]";
   std::vector<pci::Blocker> blockers;
-  if (device.driver != "pagemix") blockers = pci::blockers(device, "pagemix", paths);
+  if (device.driver != "pagemix") {
+    pci::DeviceInfo judged = device;
+    // The group comes with the first driver; its absence does not speak
+    // against the device yet.
+    if (!judged.iommu_group && may_have_iommu(device, paths)) judged.iommu_group = -1;
+    blockers = pci::blockers(judged, "pagemix", paths);
+  }
   if (blockers.empty()) {
     findings.push_back({Kind::kGood, name + ": usable, " +
                                          (device.driver ? "driver " + *device.driver : "no driver") +

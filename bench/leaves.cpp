@@ -62,12 +62,40 @@ void append_calls(std::vector<PageCall>& calls, std::uint64_t iova, std::uint64_
   }
 }
 
-// Size of the leaf that maps @p iova; map calls are sorted by IOVA.
-std::uint64_t leaf_at(std::span<const PageCall> map_calls, std::uint64_t iova) {
+std::uint64_t end_of(std::span<const PageCall> map_calls) {
+  return map_calls.back().iova + map_calls.back().bytes();
+}
+
+// The call that maps @p iova; map calls are sorted by IOVA.
+const PageCall& call_at(std::span<const PageCall> map_calls, std::uint64_t iova) {
   const auto after = std::ranges::upper_bound(map_calls, iova, {}, &PageCall::iova);
   if (after == map_calls.begin() || iova - std::prev(after)->iova >= std::prev(after)->bytes())
     throw std::invalid_argument("IOVA " + format_hex(iova) + " is not mapped");
-  return std::prev(after)->page_bytes;
+  return *std::prev(after);
+}
+
+std::uint64_t leaf_at(std::span<const PageCall> map_calls, std::uint64_t iova) {
+  return call_at(map_calls, iova).page_bytes;
+}
+
+// __iommu_unmap() from @p iova to @p end, asked as a whole or page by page; a
+// call may remove more than it was asked for.
+void append_unmaps(std::vector<PageCall>& calls, std::span<const PageCall> map_calls,
+                   std::uint64_t iova, std::uint64_t end, std::uint64_t page_sizes,
+                   const UnmapRules& rules) {
+  const std::uint64_t granule = page_sizes & (~page_sizes + 1);
+  while (iova < end) {
+    PageCall call = next_call(iova, iova, rules.page_by_page ? granule : end - iova, page_sizes);
+    if (rules.whole_requests) {
+      const PageCall& last = call_at(map_calls, iova + call.bytes() - 1);
+      call.page_bytes = last.iova + last.bytes() - iova;
+      call.count = 1;
+    } else if (rules.page_by_page) {
+      call.page_bytes = leaf_at(map_calls, iova);
+    }
+    calls.push_back(call);
+    iova += call.bytes();
+  }
 }
 
 // struct iommu_iotlb_gather and the code around it: include/linux/iommu.h,
@@ -159,25 +187,23 @@ std::vector<PageCall> plan_map(std::span<const pagemix_run> runs, std::uint64_t 
   return calls;
 }
 
-std::vector<PageCall> plan_unmap(std::uint64_t iova, std::uint64_t bytes,
-                                 std::uint64_t page_sizes) {
-  check_range(iova, bytes, page_sizes);
+std::vector<PageCall> plan_unmap(std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                                 const UnmapRules& rules) {
   std::vector<PageCall> calls;
-  append_calls(calls, iova, iova, bytes, page_sizes);
+  if (!map_calls.empty())
+    append_unmaps(calls, map_calls, map_calls.front().iova, end_of(map_calls), page_sizes,
+                  {.whole_requests = rules.whole_requests, .page_by_page = false});
   return calls;
 }
 
-std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
-                                      std::uint64_t page_sizes, bool fine_grained) {
-  if (fine_grained) {
-    std::vector<PageCall> mapped = plan_map(runs, iova, page_sizes);
-    for (PageCall& call : mapped) call.phys = call.iova;
-    return mapped;
-  }
-  check_range(iova, total_bytes(runs), page_sizes);
+std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs,
+                                      std::span<const PageCall> map_calls,
+                                      std::uint64_t page_sizes, const UnmapRules& rules) {
   std::vector<PageCall> calls;
+  if (map_calls.empty()) return calls;
+  std::uint64_t iova = map_calls.front().iova;
   for (const pagemix_run& run : merge_runs(runs)) {
-    append_calls(calls, iova, iova, run.bytes, page_sizes);
+    append_unmaps(calls, map_calls, iova, iova + run.bytes, page_sizes, rules);
     iova += run.bytes;
   }
   return calls;
@@ -218,15 +244,18 @@ Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
   return gather.total();
 }
 
-Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
-                                  std::uint64_t page_sizes, const SmmuRules& rules) {
+Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs,
+                                  std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                                  const SmmuRules& rules) {
   constexpr std::uint64_t kSyncMax = 512;  // VFIO_IOMMU_TLB_SYNC_MAX
-  const std::vector<PageCall> map_calls = plan_map(runs, iova, page_sizes);
   Gather gather(page_sizes & (~page_sizes + 1), rules.range_commands);
+  if (map_calls.empty()) return {};
+  std::uint64_t iova = map_calls.front().iova;
   std::uint64_t pending = 0;
   for (const pagemix_run& run : merge_runs(runs)) {
-    for (const PageCall& call : plan_unmap(iova, run.bytes, page_sizes))
-      unmap_call(gather, call, map_calls, rules);
+    std::vector<PageCall> calls;
+    append_unmaps(calls, map_calls, iova, iova + run.bytes, page_sizes, {});
+    for (const PageCall& call : calls) unmap_call(gather, call, map_calls, rules);
     iova += run.bytes;
     if (++pending == kSyncMax) {
       gather.sync();

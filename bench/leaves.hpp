@@ -39,18 +39,29 @@ std::uint64_t total_bytes(std::span<const pagemix_run> runs);
 std::vector<PageCall> plan_map(std::span<const pagemix_run> runs, std::uint64_t iova,
                                std::uint64_t page_sizes);
 
-/// unmap_pages() calls of iommu_unmap() over a range; each is one UNMAP request
-/// of virtio-iommu. The DMA API unmaps a whole buffer so.
-std::vector<PageCall> plan_unmap(std::uint64_t iova, std::uint64_t bytes,
-                                 std::uint64_t page_sizes);
+/// How the driver below the IOMMU core takes mappings back.
+struct UnmapRules {
+  /// virtio-iommu cannot split a MAP request: an unmap removes every request it
+  /// touches as a whole (viommu_del_mappings() in drivers/iommu/virtio-iommu.c).
+  bool whole_requests = false;
+  /// VFIO type1 before Linux 6.16 asks page by page where a driver removes more
+  /// than the page it was asked for (struct vfio_domain.fgsp). The kernel tries
+  /// that with two neighbouring pages, so it is so where page sizes double.
+  bool page_by_page = false;
+};
+
+/// unmap_pages() calls of iommu_unmap() over everything that @p map_calls
+/// mapped, as the DMA API unmaps a buffer. Each is one UNMAP request of
+/// virtio-iommu. bytes() of a call is what it removed.
+std::vector<PageCall> plan_unmap(std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                                 const UnmapRules& rules = {});
 
 /// unmap_pages() calls of VFIO type1, which unmaps one contiguous run at a time
-/// (vfio_unmap_unpin() in drivers/vfio/vfio_iommu_type1.c). With
-/// @p fine_grained it takes back what one map call made, call by call: type1
-/// of kernels before 6.16 does so when the page sizes hold two neighbours
-/// (4K and 8K; struct vfio_domain.fgsp), as those of virtio-iommu do.
-std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
-                                      std::uint64_t page_sizes, bool fine_grained);
+/// (vfio_unmap_unpin() in drivers/vfio/vfio_iommu_type1.c). @p runs and
+/// @p map_calls belong together.
+std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs,
+                                      std::span<const PageCall> map_calls,
+                                      std::uint64_t page_sizes, const UnmapRules& rules = {});
 
 /// Leaves by their size in bytes.
 std::map<std::uint64_t, std::uint64_t> count_leaves(std::span<const PageCall> map_calls);
@@ -84,9 +95,10 @@ Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
                              std::span<const PageCall> unmap_calls, std::uint64_t page_sizes,
                              const SmmuRules& rules);
 
-/// The same for VFIO type1: @p unmap_calls of plan_unmap_vfio(); syncs after
-/// each VFIO_IOMMU_TLB_SYNC_MAX (512) runs. @p runs in buffer order.
-Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
-                                  std::uint64_t page_sizes, const SmmuRules& rules);
+/// The same for VFIO type1, which syncs after each 512 runs
+/// (VFIO_IOMMU_TLB_SYNC_MAX). @p runs and @p map_calls belong together.
+Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs,
+                                  std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                                  const SmmuRules& rules);
 
 }  // namespace pagemix::bench

@@ -45,8 +45,8 @@ std::string progress_line(std::size_t number, std::size_t total, const std::stri
   return line;
 }
 
-Progress::Progress(std::size_t cases, std::size_t blocks)
-    : estimate_(cases, blocks), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(std::size_t cases, std::size_t blocks, bool plain)
+    : estimate_(cases, blocks), terminal_(!plain && isatty(STDERR_FILENO) != 0) {}
 
 Progress::~Progress() {
   if (terminal_ && shown_) std::cerr << kClearLine << std::flush;

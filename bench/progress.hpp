@@ -41,7 +41,8 @@ std::string progress_line(std::size_t number, std::size_t total, const std::stri
 /// lines, one in two seconds at most, so that a log or a slow console stays short.
 class Progress {
  public:
-  Progress(std::size_t cases, std::size_t blocks);
+  /// @p plain: lines even on a terminal, as something else writes to it too.
+  Progress(std::size_t cases, std::size_t blocks, bool plain);
   ~Progress();
 
   void starts(const std::string& name);

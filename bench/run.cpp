@@ -124,7 +124,6 @@ void Runner::prepare_device() {
     std::cerr << "pagemix: " << line << '\n';
   const vfio::pci::DeviceInfo chosen = choose_device(options_.device);
   device_.emplace(chosen.bdf, std::max(profile_.iterations, profile_.warmup));
-  context_.device = device_->device();
 }
 
 void Runner::prepare_families() {
@@ -141,6 +140,7 @@ void Runner::prepare_families() {
     families_[name] = make_family(name, services);
     if (const auto why = families_[name]->prepare()) drop_family(name, *why);
   }
+  if (device_) context_.device = device_->device();
   if (any(Group::kModule)) {
     const pagemix_target_info info = device_->module().info();
     context_.domain = {info.pgsize_bitmap, info.coherent != 0};
@@ -211,7 +211,8 @@ void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t 
 }
 
 void Runner::measure() {
-  Progress progress(cases_.size(), profile_.blocks);
+  // Markers often go to the console that standard error is.
+  Progress progress(cases_.size(), profile_.blocks, /*plain=*/options_.marker.has_value());
   benchmark_arguments_.insert(benchmark_arguments_.end(), options_.contexts.begin(),
                               options_.contexts.end());
   std::vector<char*> argv;

@@ -39,6 +39,13 @@ std::optional<SmmuRules> smmu_rules(const Services& services) {
                    .lazy = domain_mode(device) == "lazy"};
 }
 
+UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes) {
+  const std::uint64_t granule = page_sizes & (~page_sizes + 1);
+  return {.whole_requests = iommu_driver(services.device->device()) == "virtio-iommu",
+          .page_by_page =
+              (page_sizes & (granule << 1)) != 0 && services.kernel < KernelVersion{6, 16}};
+}
+
 void throw_measure_error(const std::string& what, int error) {
   if (error == EINTR && Interrupt::urgent()) throw GivenUp{};
   throw_errno(what, error);

@@ -67,6 +67,9 @@ void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_c
 /// nullopt when the device is not behind an SMMUv3 that translates.
 std::optional<SmmuRules> smmu_rules(const Services& services);
 
+/// How the device's IOMMU driver and this kernel's VFIO unmap.
+UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes);
+
 /// Throws GivenUp for EINTR, RunError naming @p what for another errno value.
 [[noreturn]] void throw_measure_error(const std::string& what, int error);
 

@@ -45,7 +45,9 @@ class Map final : public Family {
     pagemix_target_run request = TargetClient::request(run);
     services_.marker.begin(name, block);
     const int error = target.try_run(request);
-    services_.marker.end(name, block, run.repetitions);
+    // A cold run has another cycle between each two repetitions: the module
+    // maps a second table to take the used address range, and unmaps it at the end.
+    services_.marker.end(name, block, item.cold ? 2 * run.repetitions - 1 : run.repetitions);
     if (error != 0) throw_measure_error("run " + name, error);
 
     Measurement result;
@@ -64,7 +66,7 @@ class Map final : public Family {
     }
     const std::uint64_t sizes = info.pgsize_bitmap;
     const auto map_calls = plan_map(pooled.runs, iova, sizes);
-    const auto unmap_calls = plan_unmap(iova, total_bytes(pooled.runs), sizes);
+    const auto unmap_calls = plan_unmap(map_calls, sizes, unmap_rules(services_, sizes));
     add_leaf_counters(result, map_calls, unmap_calls, iova);
     if (const auto rules = smmu_rules(services_))
       result.counters["tlbi_predicted"] =

@@ -107,17 +107,14 @@ class VfioMap final : public Family {
 
   void predict(Measurement& result, std::span<const pagemix_run> runs, std::uint64_t iova,
                std::uint64_t page_sizes) const {
-    const std::uint64_t granule = page_sizes & (~page_sizes + 1);
-    // Two pages in one leaf make type1 unmap leaf by leaf; see plan_unmap_vfio().
-    const bool fine_grained =
-        (page_sizes & (granule << 1)) != 0 && services_.kernel < KernelVersion{6, 16};
     const auto map_calls = plan_map(runs, iova, page_sizes);
-    const auto unmap_calls = plan_unmap_vfio(runs, iova, page_sizes, fine_grained);
+    const auto unmap_calls =
+        plan_unmap_vfio(runs, map_calls, page_sizes, unmap_rules(services_, page_sizes));
     add_leaf_counters(result, map_calls, unmap_calls, iova);
     if (auto rules = smmu_rules(services_)) {
       rules->lazy = false;  // VFIO domains are never lazy
       result.counters["tlbi_predicted"] =
-          static_cast<double>(predict_smmuv3_vfio(runs, iova, page_sizes, *rules).tlbi);
+          static_cast<double>(predict_smmuv3_vfio(runs, map_calls, page_sizes, *rules).tlbi);
     }
   }
 
