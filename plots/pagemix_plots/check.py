@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from .load import Run
-from .names import count_words
+from .names import Name, count_words, list_words
 
 # predicted counter, counted counter, part of the driver name that issues the commands
 PAIRS = (
@@ -20,6 +20,7 @@ PAIRS = (
 @dataclass(frozen=True)
 class Mismatch:
     name: str
+    group: str  # family and state, to tell where mismatches gather
     block: int
     predicted: float
     counted: float
@@ -53,8 +54,13 @@ class Check:
                 if self.uncounted else "")
         if self.mismatches:
             return (f"MISMATCH: {pair} differ in {len(self.mismatches):,} of "
-                    f"{self.compared:,} entries that carry both.{rest}")
+                    f"{self.compared:,} entries that carry both, in "
+                    f"{list_words(sorted({m.group for m in self.mismatches}))}.{rest}")
         return f"{pair} are equal in all {self.compared:,} entries that carry both.{rest}"
+
+
+def _group(name: Name) -> str:
+    return f"{name.family} ({name.key.state})" if name.key else name.family
 
 
 def check_run(run: Run) -> list[Check]:
@@ -79,7 +85,8 @@ def check_run(run: Run) -> list[Check]:
                 compared += 1
                 # Counts are whole; only the division by the iterations rounds.
                 if not math.isclose(want, got, rel_tol=1e-9, abs_tol=1e-9):
-                    mismatches.append(Mismatch(benchmark.name.text, block.index, want, got))
+                    mismatches.append(Mismatch(benchmark.name.text, _group(benchmark.name),
+                                               block.index, want, got))
         if driver in run.iommu.driver.lower() or seen:
             checks.append(Check(predicted, counted, compared, tuple(mismatches), uncounted))
     return checks

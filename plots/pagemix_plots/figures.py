@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from . import names
 from .stats import Summary
-from .svg import GRID, INK, STYLE
+from .svg import GRID, STYLE
 from .tables import CostTable, CountTable, PartsTable, Series
 
 # Okabe and Ito's colours, those that hold on white and on dark pages. Series
@@ -35,6 +35,9 @@ SERIES_WORDS = {"buddy": "buddy (as allocated)"}
 # Part fills, smallest part first.
 FILLS = ((SKY, ""), (BLUE, "///"), (ORANGE, "\\\\\\"), (GREEN, "xx"), (PURPLE, "--"),
          (VERMILLION, "||"))
+
+# Drawn on the fills, which are the same on every page: legible on all of them.
+HATCH = "#14181c"
 
 WIDTH = 4.8  # inches of 72 units; fits a phone at about nine pixels a character
 
@@ -145,7 +148,7 @@ def _rises(series: Series, category: str) -> bool:
     around = list(series.points)
     at = around.index(category)
     before, after = around[max(at - 1, 0)], around[min(at + 1, len(around) - 1)]
-    return series.points[after].median > series.points[before].median
+    return series.points[after].median > 1.1 * series.points[before].median
 
 
 def _gap(series: tuple[Series, ...], category: str) -> float:
@@ -211,7 +214,7 @@ def parts_by_mix(ax: Axes, table: PartsTable, title: str, note: str, palette: li
                 if width:
                     colour, hatch = fills[size]
                     ax.barh(place, width, left=left, height=0.62, color=colour, hatch=hatch,
-                            edgecolor=INK, linewidth=0.7)
+                            edgecolor=HATCH, linewidth=0.7)
                     left += width
             largest = max(largest, left)
             ax.annotate(names.count_words(round(row.total, 1)), (left, place), va="center",
@@ -219,11 +222,13 @@ def parts_by_mix(ax: Axes, table: PartsTable, title: str, note: str, palette: li
         ax.set_xlim(0, largest * 1.17)
         ax.set_xlabel(f"MiB; at the end of a bar the number of {table.noun}")
         _rows(ax, [row.label for row in table.rows])
-        handles = [Patch(facecolor=fills[size][0], hatch=fills[size][1], edgecolor=INK,
+        handles = [Patch(facecolor=fills[size][0], hatch=fills[size][1], edgecolor=HATCH,
                          linewidth=0.7, label=table.part_names[size]) for size in sizes]
-        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2,
-                  ncols=4, columnspacing=1.0, handlelength=1.4, handletextpad=0.5)
-        _titles(ax, title, note, legend=True, lines=math.ceil(len(handles) / 4))
+        columns = 4  # matplotlib fills them from top to bottom; sizes are to read along the rows
+        along = [handle for column in range(columns) for handle in handles[column::columns]]
+        ax.legend(handles=along, loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2,
+                  ncols=columns, columnspacing=1.0, handlelength=1.4, handletextpad=0.5)
+        _titles(ax, title, note, legend=True, lines=math.ceil(len(handles) / columns))
 
 
 def counts_by_mix(ax: Axes, table: CountTable, title: str, note: str) -> None:

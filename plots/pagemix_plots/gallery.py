@@ -59,7 +59,7 @@ def groups(views: list[View]) -> list[Group]:
                "chunks a buffer"),
         _mixes(once, "vfio-cost", "VFIO map against map_sgtable",
                "VFIO pins every page of the buffer before it maps it; map_sgtable maps only. "
-               "The distance of the two marks is mostly pinning.",
+               "The distance of the two marks is what VFIO adds, pinning above all.",
                lambda view: tables.families_by_mix(view, ("map_sgtable", "vfio_map"))),
     ]
     return [group for group in made if group.figures or group.others]

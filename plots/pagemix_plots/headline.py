@@ -64,8 +64,8 @@ def place_words(run: Run) -> str:
     """The machine and what decides its numbers."""
     domain = {"none": "no IOMMU", "identity": "identity domain"}.get(
         run.iommu.domain_mode, run.iommu.domain_mode)
-    parts = [run.iommu.driver, f"Linux {run.kernel['release']}", domain]
-    return f"{run.machine} ({', '.join(part for part in parts if part)})"
+    driver = [run.iommu.driver] if run.iommu.driver not in ("", "none") else []
+    return f"{run.machine} ({', '.join([*driver, 'Linux ' + run.kernel['release'], domain])})"
 
 
 def headline(run: Run) -> Headline:

@@ -22,13 +22,22 @@ class BufferRow:
     """One line of the main table."""
 
     key: BufferKey
-    size: str
-    costs: tuple[Summary | None, ...]  # by COST_FAMILIES
+    costs: tuple[Summary | None, ...]  # by the table's families
     chunks: str
     fails: str  # failed attempts of the allocation, empty when there were none
     runs: str
     leaves: str
     commands: str
+
+
+@dataclass(frozen=True)
+class BufferTable:
+    """The medians of one size and state; families without a number have no column."""
+
+    title: str
+    families: tuple[str, ...]
+    rows: tuple[BufferRow, ...]
+    n_words: str
 
 
 @dataclass(frozen=True)
@@ -46,9 +55,7 @@ class Section:
     run: Run
     label: str
     headline: headline.Headline
-    rows: tuple[BufferRow, ...]
-    common: str  # size and state as a sentence where all rows share them, else empty
-    n_words: str
+    tables: tuple[BufferTable, ...]
     checks: tuple[check.Check, ...]
     sample_cost: SampleCost
     benchmarks: tuple[Benchmark, ...]
@@ -64,7 +71,7 @@ def write(runs: list[Run], out: pathlib.Path) -> pathlib.Path:
     page = _template().render(
         title="pagemix: " + names.list_words(run_labels),
         sections=[_section(run, label) for run, label in zip(runs, run_labels, strict=True)],
-        groups=groups, families=COST_FAMILIES, noise=headline.NOISE)
+        groups=groups, noise=headline.NOISE)
     (out / "plots").mkdir(parents=True, exist_ok=True)
     drawn = [figure for group in groups for figure in group.figures + group.others]
     main = gallery.overview(views)
@@ -81,18 +88,28 @@ def _template() -> jinja2.Template:
     env = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
                              undefined=jinja2.StrictUndefined)
     env.filters["count"] = names.count_words
+    env.filters["interval"] = _interval
     env.filters["commands"] = lambda b: tables.commands_words(tables.commands_of(b))
     env.filters["markup"] = Markup  # only for SVG made here, whose text is escaped
     return env.get_template("report.html.j2")
 
 
+def _interval(summary: Summary) -> str:
+    """'-0.2 to +1.5 %' of the median; the digits themselves where the median is 0."""
+    assert summary.low is not None and summary.high is not None
+    if summary.median == 0:
+        return f"{names.count_words(summary.low)} to {names.count_words(summary.high)}"
+    low, high = ((end / summary.median - 1) * 100 for end in (summary.low, summary.high))
+    if max(-low, high) < 0.1:
+        return "within 0.1 %"
+    digits = 1 if max(-low, high) < 10 else 0
+    return f"{low:+.{digits}f} to {high:+.{digits}f} %"
+
+
 def _section(run: Run, label: str) -> Section:
-    counts = {b.summary.n for b in run.benchmarks.values() if b.name.key}
     return Section(
         run=run, label=label, headline=headline.headline(run),
-        rows=tuple(_row(run, key) for key in run.keys),
-        common=_common(run),
-        n_words=tables.n_words(counts) if counts else "no samples",
+        tables=tuple(_table(view) for view in tables.views([run], [label])),
         checks=tuple(check.check_run(run)),
         sample_cost=_sample_cost(run),
         benchmarks=tuple(sorted(run.benchmarks.values(), key=lambda b: b.name.text)),
@@ -105,23 +122,21 @@ def _fails(run: Run, key: BufferKey) -> str:
     return tables.chunks_words(benchmark.counters("fails_order")) if benchmark else ""
 
 
-def _common(run: Run) -> str:
-    pairs = {(key.bytes, key.state) for key in run.keys}
-    if len(pairs) != 1:
-        return ""
-    size, state = pairs.pop()
-    return f"Buffers of {names.bytes_words(size)}, {state}. "
+def _table(view: tables.View) -> BufferTable:
+    run, keys = view.run, view.keys
+    families = tuple(f for f in COST_FAMILIES if any(run.find(f, key) for key in keys))
+    counts = {b.summary.n for f in families for key in keys if (b := run.find(f, key))}
+    return BufferTable(f"{names.bytes_words(view.bytes)}, {view.state}", families,
+                       tuple(_row(run, key, families) for key in keys), tables.n_words(counts))
 
 
-def _row(run: Run, key: BufferKey) -> BufferRow:
-    found = [run.find(family, key) for family in COST_FAMILIES]
+def _row(run: Run, key: BufferKey, families: tuple[str, ...]) -> BufferRow:
+    found = [run.find(family, key) for family in families]
     runs = tables.counter_of(run, key, "runs")
     leaves = tables.leaves(run, key)
     return BufferRow(
-        key=key, size=names.bytes_words(key.bytes),
-        costs=tuple(b.summary if b else None for b in found),
-        chunks=tables.chunks_words(tables.chunks(run, key)),
-        fails=_fails(run, key),
+        key=key, costs=tuple(b.summary if b else None for b in found),
+        chunks=tables.chunks_words(tables.chunks(run, key)), fails=_fails(run, key),
         runs="" if runs is None else names.count_words(runs),
         leaves=tables.parts_words(leaves, tables.leaf_names(set(leaves))),
         commands=tables.commands_words(tables.commands(run, key)))

@@ -50,6 +50,8 @@ def test_one_different_entry_is_found(tmp_path: pathlib.Path, machine: str, key:
     assert len(bad[0].mismatches) == 1
     assert bad[0].mismatches[0].name == NAME and bad[0].mismatches[0].block == 2
     assert bad[0].words.startswith("MISMATCH: ")
+    assert bad[0].words.endswith("differ in 1 of 128 entries that carry both, in "
+                                 "map_sgtable (warm).")
     warning = headline.headline(loaded).warnings[0]
     assert warning.startswith(f"{machine}: MISMATCH: ") and NAME in warning
 

@@ -14,6 +14,7 @@ import make_run
 import pytest
 from pagemix_plots import report
 from pagemix_plots.load import Run, load_run
+from pagemix_plots.stats import Summary
 
 Load = Callable[..., Run]
 FEW: dict[str, Any] = {"mixes": ("order0", "order9"), "families": ("map_sgtable",)}
@@ -103,7 +104,7 @@ def test_mismatch_is_loud(tmp_path: pathlib.Path) -> None:
     banner = re.search(r'<p class="banner" role="alert">(.*?)</p>', page)
     assert banner and "MISMATCH" in banner.group(1) and name in banner.group(1)
     assert f"{name}, block 3: predicted 6, counted 7" in page
-    assert "differ in 4 of 128 entries that carry both." in page
+    assert "differ in 4 of 128 entries that carry both, in map_sgtable (warm)." in page
 
 
 def test_emulated_time_has_a_banner_at_the_table_too(run: Load, tmp_path: pathlib.Path) -> None:
@@ -123,9 +124,16 @@ def test_incomplete_and_skipped_are_said(run: Load, tmp_path: pathlib.Path) -> N
 
 def test_intervals_and_few_samples_show_in_the_table(run: Load, tmp_path: pathlib.Path) -> None:
     page = page_of(tmp_path / "a", run("a", clock="hardware-ns", guest=False, **FEW))
-    assert re.search(r"<small>[\d,]+ to [\d,]+</small>", page)
+    assert re.search(r"<small>-[\d.]+ to \+[\d.]+ %</small>", page)
     page = page_of(tmp_path / "b", run("b", blocks=1, iterations=2, **FEW))
     assert "<small>n = 2</small>" in page
+
+
+@pytest.mark.parametrize("low, high, words", [
+    (999.5, 1000.5, "within 0.1 %"), (998, 1015, "-0.2 to +1.5 %"), (900, 1400, "-10 to +40 %")])
+def test_interval_words(low: float, high: float, words: str) -> None:
+    summary = Summary(40, 1000.0, low, high, None, None, None, 2000.0)
+    assert report._interval(summary) == words
 
 
 def test_a_heavy_sample_cost_is_flagged(run: Load, tmp_path: pathlib.Path) -> None:
