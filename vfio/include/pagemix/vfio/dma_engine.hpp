@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
+
+#include "pagemix/vfio/error.hpp"
 
 namespace pagemix::vfio {
 
@@ -23,12 +26,15 @@ class DmaEngine {
   virtual std::uint64_t alignment() const noexcept = 0;
   /// Highest IOVA the device can address. Give it to iommu::Mapping as limit.
   virtual std::uint64_t max_iova() const noexcept = 0;
+  /// Whether start_write() gives back what start_read() took. False for a
+  /// device that is only read from, such as a drive driven read-only.
+  virtual bool keeps_data() const noexcept = 0;
 
-  /// The device will attempt DMA reads on exactly [iova, iova + bytes) and
-  /// keep the data in its own memory, at the place start_write() takes it
-  /// from. Stores made to that memory before the call are seen by the device.
-  /// May return before a byte is read. EINVAL, ERANGE: a limit above is
-  /// broken, nothing is started. EBUSY: a transfer is in flight.
+  /// The device will attempt DMA reads on exactly [iova, iova + bytes). If
+  /// keeps_data(), the data is then in its own memory, at the place
+  /// start_write() takes it from. Stores made to that memory before the call are seen by the
+  /// device. May return before a byte is read. EINVAL, ERANGE: a limit above is broken, nothing is
+  /// started. EBUSY: a transfer is in flight.
   virtual void start_read(std::uint64_t iova, std::uint64_t bytes) = 0;
 
   /// The device will attempt DMA writes of the first `bytes` of its own memory
@@ -49,7 +55,10 @@ class DmaEngine {
     wait();
   }
   /// The device copies [source, source + bytes) to [target, target + bytes).
+  /// Throws Error (ENOTSUP) unless keeps_data().
   void copy(std::uint64_t source, std::uint64_t target, std::uint64_t bytes) {
+    if (!keeps_data())
+      throw Error(ENOTSUP, "copy by " + name(), "the device does not keep what it reads");
     read_memory(source, bytes);
     write_memory(target, bytes);
   }

@@ -41,6 +41,7 @@ class Engine final : public DmaEngine {
   std::uint64_t max_transfer_bytes() const noexcept override;
   std::uint64_t alignment() const noexcept override { return 1; }
   std::uint64_t max_iova() const noexcept override { return dma_mask_; }
+  bool keeps_data() const noexcept override { return true; }
   void start_read(std::uint64_t iova, std::uint64_t bytes) override;
   void start_write(std::uint64_t iova, std::uint64_t bytes) override;
   void wait() override;
