@@ -45,9 +45,7 @@ class Map final : public Family {
     pagemix_target_run request = TargetClient::request(run);
     services_.marker.begin(name, block);
     const int error = target.try_run(request);
-    // A cold run has another cycle between each two repetitions: the module
-    // maps a second table to take the used address range, and unmaps it at the end.
-    services_.marker.end(name, block, item.cold ? 2 * run.repetitions - 1 : run.repetitions);
+    services_.marker.end(name, block, run.repetitions);
     if (error != 0) throw_measure_error("run " + name, error);
 
     Measurement result;
