@@ -5,19 +5,102 @@
 #include <array>
 #include <utility>
 
+#include "text.hpp"
+
 namespace pagemix::bench {
+
+namespace {
+
+// A size of buffer with what it holds.
+struct Shape {
+  std::uint64_t bytes = 0;
+  std::string frame;  // "" without
+};
+
+using Parts = std::vector<Part>;
+
+bool has_states(const std::string& family) {
+  return family == "map_sgtable" || family == "unmap_sgtable";
+}
+
+std::vector<Shape> shapes(const std::string& family, const Profile& profile) {
+  std::vector<Shape> found;
+  if (family == "use_column") {
+    for (const Frame& frame : profile.frames) found.push_back({frame.buffer_bytes(), frame.name});
+  } else if (family == "use_pipeline") {
+    found.push_back({profile.pipeline_frame.buffer_bytes(), profile.pipeline_frame.name});
+  } else {
+    for (const Size& size : profile.bytes) found.push_back({size.bytes, {}});
+  }
+  return found;
+}
+
+void add_columns(Parts& parts, const Profile& profile) {
+  if (profile.columns != 0) parts.push_back({"columns", std::to_string(profile.columns)});
+}
+
+// What tells the cases of one family and buffer apart; one empty entry for a
+// family with a single case.
+std::vector<Parts> variants(const std::string& family, const Shape& shape, const Profile& profile) {
+  std::vector<Parts> found;
+  if (family == "use_stream") {
+    for (const std::uint32_t depth : profile.depths)
+      found.push_back({{"depth", std::to_string(depth)}});
+  } else if (family == "use_random") {
+    for (const Size& window : profile.windows)
+      if (window.bytes <= shape.bytes) found.push_back({{"window", std::to_string(window.bytes)}});
+  } else if (family == "use_column") {
+    found.push_back({{"frame", shape.frame}});
+    add_columns(found.back(), profile);
+  } else if (family == "use_pipeline") {
+    for (const std::string& map : profile.maps) {
+      found.push_back(
+          {{"frame", shape.frame}, {"frames", std::to_string(kPipelineFrames)}, {"map", map}});
+      add_columns(found.back(), profile);
+    }
+  } else if (family == "sync") {
+    for (const char* op : {"begin", "end"})
+      for (const char* direction : {"bidirectional", "to_device", "from_device"})
+        found.push_back({{"op", op}, {"direction", direction}});
+  } else if (family == "import") {
+    for (const std::string& driver : profile.importers)
+      for (const char* op : {"import", "release"})
+        found.push_back({{"driver", driver}, {"op", op}});
+  } else {
+    found.emplace_back();
+  }
+  return found;
+}
+
+}  // namespace
 
 std::string Case::name() const {
   if (!timer.empty()) return family + "/timer:" + timer;
-  return family + "/mix:" + mix + "/layout:" + layout + "/bytes:" + std::to_string(bytes) +
-         (cold ? "/state:cold" : "");
+  std::string text = family + "/mix:" + mix + "/layout:" + layout +
+                     "/bytes:" + std::to_string(bytes) + (cold ? "/state:cold" : "");
+  for (const Part& item : parts) text += "/" + item.key + ":" + item.value;
+  return text;
 }
 
 Group Case::group() const {
-  if (family == "map_sgtable" || family == "unmap_sgtable" || timer == "kernel")
+  if (family == "map_sgtable" || family == "unmap_sgtable" || family == "sync" || timer == "kernel")
     return Group::kModule;
   if (family == "vfio_map" || family == "vfio_unmap") return Group::kVfio;
-  return Group::kNone;
+  if (family.starts_with("use_")) return Group::kDrive;
+  return family == "import" ? Group::kBuffer : Group::kNone;
+}
+
+std::string Case::part(const std::string& key) const {
+  const auto found = std::ranges::find(parts, key, &Part::key);
+  return found == parts.end() ? std::string() : found->value;
+}
+
+std::uint64_t Case::number(const std::string& key) const {
+  return parse_number(part(key)).value_or(0);
+}
+
+std::uint32_t Case::buffers() const {
+  return std::max(1u, static_cast<std::uint32_t>(number("frames")));
 }
 
 std::vector<Case> expand(const Profile& profile) {
@@ -28,20 +111,25 @@ std::vector<Case> expand(const Profile& profile) {
         cases.push_back({.family = family, .mix = {}, .layout = {}, .timer = timer});
       continue;
     }
-    const bool has_states = family == "map_sgtable" || family == "unmap_sgtable";
-    for (const Size& size : profile.bytes)
+    for (const Shape& shape : shapes(family, profile))
       for (const std::string& mix : profile.mixes)
-        for (const std::string& layout : profile.layouts) {
-          Case item{.family = family, .mix = mix, .layout = layout, .bytes = size.bytes, .timer = {}};
-          if (!has_states) {
-            cases.push_back(item);
-            continue;
+        for (const std::string& layout : profile.layouts)
+          for (const Parts& parts : variants(family, shape, profile)) {
+            Case item{.family = family,
+                      .mix = mix,
+                      .layout = layout,
+                      .bytes = shape.bytes,
+                      .timer = {},
+                      .parts = parts};
+            if (!has_states(family)) {
+              cases.push_back(item);
+              continue;
+            }
+            for (const std::string& state : profile.states) {
+              item.cold = state == "cold";
+              cases.push_back(item);
+            }
           }
-          for (const std::string& state : profile.states) {
-            item.cold = state == "cold";
-            cases.push_back(item);
-          }
-        }
   }
   return cases;
 }
@@ -57,7 +145,7 @@ std::uint64_t draw(std::mt19937_64& random, std::uint64_t bound) {
 std::vector<std::size_t> block_order(const std::vector<Case>& cases, std::uint64_t seed,
                                      std::uint32_t block) {
   std::mt19937_64 random(seed + block);
-  std::array groups = {Group::kNone, Group::kModule, Group::kVfio};
+  std::array groups = {Group::kNone, Group::kBuffer, Group::kModule, Group::kVfio, Group::kDrive};
   if (block % 2 == 1) std::ranges::reverse(groups);
   std::vector<std::size_t> order;
   for (const Group group : groups) {

@@ -11,21 +11,39 @@
 
 namespace pagemix::bench {
 
-/// What the device must be bound to while a case runs.
-enum class Group { kNone, kModule, kVfio };
+/// What a case needs besides the CPU: nothing shared, a buffer of the pool
+/// only, a buffer and the device bound to the module, bound to vfio-pci, or a
+/// drive whose driver runs in this program.
+enum class Group { kNone, kBuffer, kModule, kVfio, kDrive };
+
+/// A further part of a benchmark's name: "window:65536".
+struct Part {
+  std::string key;
+  std::string value;
+};
 
 struct Case {
   std::string family;
-  std::string mix;          ///< "" for sample_cost
-  std::string layout;       ///< "" for sample_cost
-  std::uint64_t bytes = 0;  ///< 0 for sample_cost
-  bool cold = false;        ///< maps at fresh addresses
-  std::string timer;        ///< only sample_cost: kernel, user
+  std::string mix;               ///< "" for sample_cost
+  std::string layout;            ///< "" for sample_cost
+  std::uint64_t bytes = 0;       ///< of one buffer; 0 for sample_cost
+  bool cold = false;             ///< maps at fresh addresses
+  std::string timer;             ///< only sample_cost: kernel, user
+  std::vector<Part> parts = {};  ///< what else tells cases of a family apart
 
   /// "map_sgtable/mix:order4/layout:scattered/bytes:10485760/state:cold"
   std::string name() const;
   Group group() const;
+  /// Value of a part; "" when the case has none of that key.
+  std::string part(const std::string& key) const;
+  /// The same as a number; 0 without.
+  std::uint64_t number(const std::string& key) const;
+  /// Buffers of this mix, layout and size that it works on: 1, or its frames.
+  std::uint32_t buffers() const;
 };
+
+/// Buffers that the queue of use_pipeline holds.
+inline constexpr std::uint32_t kPipelineFrames = 8;
 
 /// All cases of a profile, in its order of keys and values.
 std::vector<Case> expand(const Profile& profile);

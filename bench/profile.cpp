@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <set>
 
@@ -27,12 +28,27 @@ constexpr std::array kKeys = {
     ProfileKey{"warmup", "2", "unmeasured repetitions before a warm case, 0..1048576"},
     ProfileKey{"seed", "1", "of the order of cases and of the scattered layout, 0..2^64-1"},
     ProfileKey{"direction", "bidirectional", "of the DMA: bidirectional, to_device, from_device"},
+    ProfileKey{"depths", "1 8 32 128", "use_stream: commands in flight, 1..1024"},
+    ProfileKey{"windows",
+               "16K 32K 64K 128K 192K 256K 384K 512K 640K 768K 896K 1M 1152K 1280K 1536K 1792K 2M "
+               "3M 4M 6M 8M 12M 16M 24M 32M 48M 64M 96M 128M 192M 256M 384M 512M 640M 768M 896M 1G",
+               "use_random: working sets, as bytes; those above a buffer are left out"},
+    ProfileKey{"accesses", "65536", "use_random: accesses of a pass at most, 1..16777216"},
+    ProfileKey{"frames", "1920x1080-nv12 1920x1080-rgba 3840x2160-nv12 3840x2160-rgba",
+               "use_column: <width>x<height>-nv12 or -rgba"},
+    ProfileKey{"pipeline_frame", "3840x2160-nv12", "use_pipeline: its frames, one value"},
+    ProfileKey{"columns", "0", "columns of tiles that are read of a frame, 0..256; 0: all"},
+    ProfileKey{"maps", "kept each",
+               "use_pipeline: buffers mapped once (kept), for each frame (each)"},
+    ProfileKey{"importers", "vgem cirrus", "import: DRM drivers, by name"},
 };
 
-const std::vector<std::string> kFamilyNames = {"alloc",    "map_sgtable", "unmap_sgtable",
-                                               "vfio_map", "vfio_unmap",  "sample_cost"};
+const std::vector<std::string> kFamilyNames = {
+    "alloc",  "map_sgtable", "unmap_sgtable", "vfio_map",   "vfio_unmap",   "sync",
+    "import", "use_stream",  "use_random",    "use_column", "use_pipeline", "sample_cost"};
 const std::vector<std::string> kLayouts = {"scattered", "buddy"};
 const std::vector<std::string> kStates = {"warm", "cold"};
+const std::vector<std::string> kMaps = {"kept", "each"};
 const std::vector<std::string> kDirections = {"bidirectional", "to_device", "from_device"};
 
 constexpr std::uint64_t kMinBytes = 4096;
@@ -88,6 +104,58 @@ T number(const Value& value, std::uint64_t lowest, std::uint64_t highest) {
   return static_cast<T>(*given);
 }
 
+std::vector<std::uint32_t> numbers(const Value& value, std::uint64_t lowest,
+                                   std::uint64_t highest) {
+  std::vector<std::uint32_t> given;
+  for (const std::string& word : split_words(value.text)) {
+    given.push_back(number<std::uint32_t>({value.key, word, value.where}, lowest, highest));
+    if (std::ranges::count(given, given.back()) > 1)
+      value.reject("\"" + word + "\" given twice", "each value once");
+  }
+  if (given.empty())
+    value.reject("no value", std::to_string(lowest) + ".." + std::to_string(highest));
+  return given;
+}
+
+std::vector<Frame> frames_of(const Value& value) {
+  std::vector<Frame> given;
+  for (const std::string& word : split_words(value.text)) {
+    const auto frame = parse_frame(word);
+    if (!frame) value.reject("unreadable frame \"" + word + "\"", kFrameNames);
+    if (std::ranges::find(given, word, &Frame::name) != given.end())
+      value.reject("\"" + word + "\" given twice", "each value once");
+    given.push_back(*frame);
+  }
+  if (given.empty()) value.reject("no value", kFrameNames);
+  return given;
+}
+
+// Any names: which drivers there are is the kernel's to say.
+std::vector<std::string> names_of(const Value& value) {
+  const std::string allowed = "names of DRM drivers, such as vgem; letters, digits, - and _";
+  std::vector<std::string> given = split_words(value.text);
+  if (given.empty()) value.reject("no value", allowed);
+  for (const std::string& word : given)
+    if (!std::ranges::all_of(
+            word, [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; }))
+      value.reject("unreadable name \"" + word + "\"", allowed);
+  return words(value, given);
+}
+
+// Keys of the families that use buffers.
+void read_use_keys(Profile& profile, const std::map<std::string, Value>& values) {
+  profile.depths = numbers(values.at("depths"), 1, 1024);
+  profile.windows = sizes(values.at("windows"));
+  profile.accesses = number<std::uint64_t>(values.at("accesses"), 1, 1u << 24);
+  profile.frames = frames_of(values.at("frames"));
+  const std::vector<Frame> pipeline = frames_of(values.at("pipeline_frame"));
+  if (pipeline.size() != 1) values.at("pipeline_frame").reject("more than one value", kFrameNames);
+  profile.pipeline_frame = pipeline.front();
+  profile.columns = number<std::uint32_t>(values.at("columns"), 0, 256);
+  profile.maps = words(values.at("maps"), kMaps);
+  profile.importers = names_of(values.at("importers"));
+}
+
 std::string key_names() {
   std::vector<std::string> names;
   for (const ProfileKey& key : kKeys) names.emplace_back(key.name);
@@ -112,8 +180,8 @@ std::map<std::string, Value> collect(const Ini& ini, const std::string& file,
       throw UsageError(entry.where + ": key \"" + entry.key +
                        "\" outside of a section; allowed: keys of [run]");
     if (!is_key(entry.key))
-      throw UsageError(entry.where + ": unknown key \"" + entry.key + "\" of [run]; allowed: " +
-                       key_names());
+      throw UsageError(entry.where + ": unknown key \"" + entry.key +
+                       "\" of [run]; allowed: " + key_names());
     values[entry.key] = {entry.key, entry.value, entry.where};
   }
   for (const Override& option : overrides)
@@ -148,6 +216,7 @@ Profile make_profile(const Ini& ini, const std::string& file, std::span<const Ov
   if (direction.size() != 1)
     values.at("direction").reject("more than one value", "one of " + join(kDirections));
   profile.direction = direction.front();
+  read_use_keys(profile, values);
   for (const auto& [key, value] : values) {
     profile.config["run." + key] = value.text;
     profile.where[key] = value.where;

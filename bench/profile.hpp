@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "frame.hpp"
 #include "ini.hpp"
 
 namespace pagemix::bench {
@@ -31,6 +32,15 @@ struct Profile {
   std::uint32_t warmup = 0;           ///< unmeasured repetitions before each case
   std::uint64_t seed = 0;             ///< of the order of cases and of the scattered layout
   std::string direction;              ///< bidirectional, to_device, from_device
+
+  std::vector<std::uint32_t> depths;   ///< use_stream: commands in flight
+  std::vector<Size> windows;           ///< use_random: working sets, multiples of 4096
+  std::uint64_t accesses = 0;          ///< use_random: at most so many in a pass
+  std::vector<Frame> frames;           ///< use_column
+  Frame pipeline_frame;                ///< use_pipeline: each of its frames
+  std::uint32_t columns = 0;           ///< columns of tiles read of a frame; 0: all
+  std::vector<std::string> maps;       ///< use_pipeline: kept, each
+  std::vector<std::string> importers;  ///< import: names of DRM drivers
 
   /// Every key as "run.<key>" with the text it has, defaults included.
   std::map<std::string, std::string> config;
