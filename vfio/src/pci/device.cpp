@@ -3,11 +3,15 @@
 
 #include <linux/pci_regs.h>
 #include <linux/vfio.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 
 #include "pagemix/vfio/error.hpp"
 
@@ -32,6 +36,28 @@ Device::Device(iommu::AddressSpace& space, const DeviceInfo& info)
     throw Error(ENOTSUP, "open VFIO device " + info_.bdf.text(), "VFIO says it is no PCI device");
   can_reset_ = (reply.flags & VFIO_DEVICE_FLAGS_RESET) != 0;
   config_ = region(VFIO_PCI_CONFIG_REGION_INDEX);
+  if (reply.num_irqs > VFIO_PCI_REQ_IRQ_INDEX) watch_removal();
+}
+
+void Device::watch_removal() {
+  const std::string operation = "watch for the removal of " + info_.bdf.text();
+  removal_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!removal_) throw Error(errno, operation);
+  const std::int32_t fd = removal_.get();
+  alignas(vfio_irq_set) std::byte request[sizeof(vfio_irq_set) + sizeof fd];
+  vfio_irq_set head{};
+  head.argsz = sizeof request;
+  head.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
+  head.index = VFIO_PCI_REQ_IRQ_INDEX;
+  head.count = 1;
+  std::memcpy(request, &head, sizeof head);
+  std::memcpy(request + offsetof(vfio_irq_set, data), &fd, sizeof fd);
+  if (::ioctl(fd_.get(), VFIO_DEVICE_SET_IRQS, request) != 0) throw Error(errno, operation);
+}
+
+bool Device::removal_requested() const noexcept {
+  pollfd event{removal_.get(), POLLIN, 0};  // without the interrupt fd is -1: never ready
+  return ::poll(&event, 1, 0) == 1 && (event.revents & POLLIN) != 0;
 }
 
 Region Device::region(unsigned index) const {

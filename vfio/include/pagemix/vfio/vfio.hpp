@@ -7,10 +7,13 @@
 #include "pagemix/vfio/error.hpp"  // Error, DeviceInUse, GroupNotViable
 #include "pagemix/vfio/files.hpp"  // SystemPaths, UniqueFd
 #include "pagemix/vfio/iommu/address_space.hpp"
+#include "pagemix/vfio/iommu/fault_log.hpp"
 #include "pagemix/vfio/iommu/iova.hpp"
 #include "pagemix/vfio/iommu/mapping.hpp"
 #include "pagemix/vfio/iommu/type1.hpp"
 #include "pagemix/vfio/memory.hpp"  // MappedMemory, DMA barriers
+#include "pagemix/vfio/nvme/controller.hpp"
+#include "pagemix/vfio/nvme/engine.hpp"
 #include "pagemix/vfio/pci/bdf.hpp"
 #include "pagemix/vfio/pci/binding.hpp"
 #include "pagemix/vfio/pci/device.hpp"

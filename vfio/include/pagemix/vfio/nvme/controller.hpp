@@ -18,8 +18,6 @@
 
 namespace pagemix::vfio::nvme {
 
-class AdminQueue;
-
 /// PCI class code of NVM Express I/O controllers.
 inline constexpr std::uint32_t class_code = 0x010802;
 
@@ -96,13 +94,22 @@ class Controller {
   void stop() noexcept;
 
  private:
+  struct Admin;
   struct QueuePair;
+  /// Why waiting has to end.
+  enum class Trouble { none, gone, removal, fatal, late };
 
+  static pci::Bar map_registers(pci::Device& device);
   void start();
   void identify();
+  std::uint32_t execute(const AdminCommand& command);
+  std::uint64_t checked_transfer(const Namespace& ns, const QueueOptions& options,
+                                 const std::string& operation) const;
   void require_running(const std::string& operation) const;
-  [[noreturn]] void fail(const std::string& operation, const std::vector<InFlight>& commands,
-                         bool timed_out);
+  Trouble trouble(std::chrono::steady_clock::time_point end) const;
+  [[noreturn]] void fail(const std::string& operation, Trouble found,
+                         const std::vector<InFlight>& commands);
+  bool is_own(const iommu::Fault& fault) const;
 
   iommu::AddressSpace& space_;
   iommu::IovaAllocator& iovas_;
@@ -115,7 +122,7 @@ class Controller {
   std::uint64_t max_transfer_bytes_ = 0;
   std::uint32_t max_queues_ = 0;
   bool running_ = false;
-  std::unique_ptr<AdminQueue> admin_;
+  std::unique_ptr<Admin> admin_;
   ControllerIdentity identity_;
   std::vector<Namespace> namespaces_;
   std::vector<std::unique_ptr<QueuePair>> queues_;

@@ -25,7 +25,7 @@ struct Capabilities {
 ///   ENODEV     the registers read all ones: the device is gone
 ///   EIO        controller fatal status
 ///   ETIMEDOUT  the controller did not get ready, or not get out of it
-///   ENOTSUP    no NVM command set, or pages larger than `granule`'s kind
+///   ENOTSUP    no NVM command set
 class Registers {
  public:
   /// `name` is for messages: "nvme 0000:00:02.0".
@@ -43,8 +43,9 @@ class Registers {
   /// CC.SHN = normal shutdown, then CSTS.SHST = complete, within `timeout`.
   void shut_down(std::chrono::milliseconds timeout);
 
-  /// Throws ENODEV or EIO if the controller is gone or in fatal status.
+  /// Throws ENODEV if the device is gone; `operation` starts the message.
   void check_alive(const std::string& operation) const;
+  /// CSTS. All ones: the device is gone.
   std::uint32_t status() const { return bar_.read<std::uint32_t>(csts_offset); }
 
   /// Doorbells of queue `id`, valid as long as this object. Throws Error

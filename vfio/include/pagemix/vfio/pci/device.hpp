@@ -36,6 +36,14 @@ class Bar {
   }
   std::uint64_t size() const noexcept { return memory_.size(); }
 
+  /// The register itself, checked once, for measured paths; valid as long as
+  /// the Bar or one moved from it.
+  template <typename T>
+  volatile T* at(std::uint64_t offset) {
+    check<T>(offset);
+    return reinterpret_cast<volatile T*>(memory_.data() + offset);
+  }
+
  private:
   template <typename T>
   void check(std::uint64_t offset) const {
@@ -97,6 +105,10 @@ class Device {
   /// Ends all DMA of the device at the PCI level.
   void disable_bus_master();
 
+  /// Whether the kernel has asked for the device: it is being unplugged or
+  /// unbound, and the one who wants it waits until this object and its Bars go.
+  bool removal_requested() const noexcept;
+
   /// Whether the platform can reset this function alone.
   bool can_reset() const noexcept { return can_reset_; }
   /// VFIO_DEVICE_RESET; throws ENOTSUP when can_reset() is false. Clears the
@@ -106,9 +118,11 @@ class Device {
  private:
   void config_io(std::uint32_t offset, void* value, std::size_t width, bool write) const;
   void set_command(std::uint16_t set, std::uint16_t clear);
+  void watch_removal();
 
   DeviceInfo info_;
   UniqueFd fd_;
+  UniqueFd removal_;  // eventfd
   Region config_;
   bool can_reset_ = false;
 };
