@@ -4,7 +4,7 @@
 
 # Programs that run on this machine: report, guest tools, native build.
 host_packages=(
-  ca-certificates git make cmake ninja-build g++ pkg-config
+  ca-certificates git make cmake ninja-build ccache g++ pkg-config
   libbenchmark-dev libboost-program-options-dev libzip-dev zlib1g-dev nlohmann-json3-dev
   libnvme-dev # only headers: the cross build uses them too
   python3 python3-numpy python3-scipy python3-matplotlib python3-jinja2
