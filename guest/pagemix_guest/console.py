@@ -93,7 +93,7 @@ def failure_in(line: Line) -> tuple[bool, bool]:
     return False, False
 
 
-INIT = re.compile(r"@pagemix-guest (start|exit|fail) ?(.*)")
+INIT = re.compile(r"@pagemix-guest (start|exit|fail|qmp) ?(.*)")
 MARKER = re.compile(r"@pagemix (?:begin|end) ")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PROGRESS = re.compile(r"\[ *\d+/\d+\] ")
@@ -108,17 +108,33 @@ def plain(text: str) -> str:
 class Console:
     """Follows a guest: what it said of itself, what went wrong, what to show.
 
-    `failures` are kernel messages, `complaints` what init could not do.
+    `failures` are kernel messages, `complaints` what init could not do. A
+    kernel message that matches one of `expected` is no failure; `awaited` are
+    those that have not come. `requests` are QMP commands the guest asks for.
     """
 
     verbose: bool = False
     quiet: bool = False  # of a program only progress lines, which start with '['
+    expected: tuple[re.Pattern[str], ...] = ()
     failures: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     fatal: bool = False
     running: bool = False  # a command has started and not ended
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=40))
     _assembler: LineAssembler = field(default_factory=LineAssembler)
+    _came: set[str] = field(default_factory=set)
+
+    @property
+    def awaited(self) -> list[str]:
+        """Expected kernel messages that have not come."""
+        return [wanted.pattern for wanted in self.expected if wanted.pattern not in self._came]
+
+    def _is_expected(self, line: Line) -> bool:
+        found = [wanted.pattern for wanted in self.expected
+                 if line.kernel and wanted.search(line.text)]
+        self._came.update(found)
+        return bool(found)
 
     def feed(self, text: str) -> list[str]:
         """Takes characters, returns the lines to show."""
@@ -127,7 +143,7 @@ class Console:
             text = plain(line.text)
             self.tail.append(text)
             failure, fatal = failure_in(line)
-            if failure:
+            if not self._is_expected(line) and failure:
                 self.failures.append(line.text)
                 self.fatal = self.fatal or fatal
             shown += self._wanted(line, text)
@@ -140,6 +156,9 @@ class Console:
         if told:
             if told[1] == "fail":
                 self.complaints.append(told[2])
+            if told[1] == "qmp":
+                self.requests.append(told[2])
+                return []
             self.running = told[1] == "start"
             return []
         # A marker may follow a progress line that has no end of its own.

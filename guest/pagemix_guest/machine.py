@@ -13,6 +13,8 @@ from pathlib import Path
 from .errors import UsageError, one_of
 from .kernel import ARCHITECTURES
 
+TARGET_FILE = "@target-file@"  # replaced by the boot's file
+
 # The device whose DMA mappings are measured. It has the second slot of the
 # root bus, so it is 0000:00:02.0 everywhere.
 TARGETS = {
@@ -20,7 +22,38 @@ TARGETS = {
     "edu": ("-device", "edu,addr=02.0,dma_mask=0xffffffffffffffff"),
     "nvme": ("-drive", "if=none,id=target,driver=null-co,read-zeroes=on,size=8G",
              "-device", "nvme,addr=02.0,serial=pagemix,drive=target"),
+    # A file that holds pattern.py's bytes, and which a guest may write to.
+    "nvme-file": ("-drive", f"if=none,id=target,format=raw,file={TARGET_FILE}",
+                  "-device", "nvme,addr=02.0,serial=pagemix,drive=target"),
+    # In a slot of its own, where it can be unplugged and plugged: 0000:01:00.0.
+    "nvme-slot": ("-drive", "if=none,id=target,driver=null-co,read-zeroes=on,size=8G",
+                  "-device", "pcie-root-port,id=slot,addr=02.0,chassis=1,slot=1",
+                  "-device", "nvme,id=target,bus=slot,serial=pagemix,drive=target"),
 }
+
+
+def target_arguments(target: str) -> list[str]:
+    """QEMU's arguments of NAME[,property=value...]; the properties go to the device."""
+    name, _, properties = target.partition(",")
+    arguments = list(TARGETS[name])
+    if properties:
+        arguments[-1] += "," + properties
+    return arguments
+
+
+def uses_target_file(target: str) -> bool:
+    """Whether the target needs the boot's file of pattern.py's bytes."""
+    return any(TARGET_FILE in word for word in target_arguments(target))
+
+
+def check_target(target: str) -> None:
+    """UsageError unless it is NAME[,property=value...] of a known name."""
+    name, comma, properties = target.partition(",")
+    if name not in TARGETS:
+        raise UsageError(f"target '{name}': allowed are {one_of(TARGETS)}")
+    if comma and not re.fullmatch(r"([a-z][a-z0-9_.-]*=[^,\s]+)(,[a-z][a-z0-9_.-]*=[^,\s]+)*",
+                                  properties):
+        raise UsageError(f"target '{target}': after the name only property=value, by commas")
 
 KEYS = {
     "description": "one line for people",
@@ -57,8 +90,8 @@ class Machine:
 
     def changed(self, target: str | None, kernel: str | None, modules: Sequence[str]) -> Machine:
         """The machine with another target or kernel (None keeps it) and further modules."""
-        if target is not None and target not in TARGETS:
-            raise UsageError(f"target '{target}': allowed are {one_of(TARGETS)}")
+        if target is not None:
+            check_target(target)
         return replace(self, target=target or self.target, kernel=kernel or self.kernel,
                        modules=(*self.modules, *modules))
 

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from .console import Console
 from .errors import GuestError, UsageError, checked, one_of
-from .machine import TARGETS, Machine
+from .machine import TARGET_FILE, Machine, target_arguments
+from .qmp import Monitor
 
 BINARIES = {"arm64": "qemu-system-aarch64"}
 CONSOLES = {"arm64": "ttyAMA0"}
@@ -48,6 +49,11 @@ class Boot:
     log: Path
     vmlinuz: Path
 
+    @property
+    def target(self) -> Path:
+        """The drive of targets that are a file."""
+        return self.disk.with_name("target.img")
+
 
 @functools.cache
 def version(binary: str) -> str:
@@ -75,7 +81,7 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
         "-m", machine.memory, *CLOCKS[clock], "-seed", "1",
         "-rtc", f"base={GUEST_DATE},clock=vm",
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
-        *TARGETS[machine.target],
+        *(word.replace(TARGET_FILE, str(boot.target)) for word in target_arguments(machine.target)),
         # Without iommu_platform virtio uses guest addresses: nothing of the
         # output disk goes through the IOMMU that is counted.
         "-drive", f"if=none,id=output,format=raw,file={boot.disk}",
@@ -97,7 +103,7 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
 def shown_command(arguments: Sequence[str], boot: Boot) -> list[str]:
     """The command with this host's paths replaced by their last part."""
     shown = list(arguments)
-    for path in (boot.initramfs, boot.disk, boot.trace, boot.vmlinuz):
+    for path in (boot.initramfs, boot.disk, boot.target, boot.trace, boot.vmlinuz):
         shown = [re.sub(re.escape(str(path)) + r"(?![^,])", path.name, word) for word in shown]
     return shown
 
@@ -146,13 +152,17 @@ def boot(arguments: Sequence[str], log: Path, console: Console, timeout: float,
     """
     begin = time.monotonic()
     ending = Ending(0, 0.0)
-    with Interrupts().watched() as interrupts, open(log, "wb") as logged:
+    with (Interrupts().watched() as interrupts, open(log, "wb") as logged,
+          contextlib.closing(Monitor()) as monitor):
         # A session of its own: the terminal's Ctrl-C is ours to pass on.
-        with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        with subprocess.Popen([*arguments, *monitor.arguments()], pass_fds=(monitor.inherited,),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, start_new_session=True,
                               preexec_fn=_die_with_parent) as process:
+            monitor.started()
             try:
-                _follow(process, logged, console, interrupts, begin + timeout, ending, show)
+                _follow(process, logged, console, monitor, interrupts, begin + timeout, ending,
+                        show)
             finally:
                 if process.poll() is None:
                     process.kill()
@@ -164,7 +174,7 @@ def boot(arguments: Sequence[str], log: Path, console: Console, timeout: float,
 
 
 def _follow(process: subprocess.Popen[bytes], logged: object, console: Console,
-            interrupts: Interrupts, deadline: float, ending: Ending,
+            monitor: Monitor, interrupts: Interrupts, deadline: float, ending: Ending,
             show: Callable[[str], None]) -> None:
     assert process.stdout is not None and process.stdin is not None
     output = process.stdout.fileno()
@@ -195,6 +205,11 @@ def _follow(process: subprocess.Popen[bytes], logged: object, console: Console,
                 was_fatal = console.fatal
                 for line in console.feed(data.decode("utf-8", errors="replace")):
                     show(line)
+                while console.requests:
+                    answer = monitor.execute(console.requests.pop(0))
+                    with contextlib.suppress(BrokenPipeError):
+                        process.stdin.write(answer.encode() + b"\n")
+                        process.stdin.flush()
                 if console.fatal and not was_fatal:
                     if time.monotonic() + GRACE_AFTER_FATAL < deadline:
                         deadline = time.monotonic() + GRACE_AFTER_FATAL
