@@ -38,12 +38,8 @@ void DeviceSession::release() {
   binding_.reset();
 }
 
-bool may_have_iommu(const pci::DeviceInfo& device, const vfio::SystemPaths& paths) {
-  if (device.iommu_group) return !device.no_iommu;
-  std::error_code error;  // a missing folder is no IOMMU
-  return !device.driver && !device.is_bridge() &&
-         std::filesystem::directory_iterator(paths.sys / "class/iommu", error) !=
-             std::filesystem::directory_iterator();
+bool may_have_iommu(const pci::DeviceInfo& device) {
+  return device.iommu_group ? !device.no_iommu : device.iommu_group_pending;
 }
 
 pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
@@ -58,7 +54,7 @@ pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
   std::vector<pci::DeviceInfo> bound;
   std::vector<pci::DeviceInfo> free;
   for (const pci::DeviceInfo& device : pci::list_devices(paths)) {
-    if (device.is_bridge() || !may_have_iommu(device, paths)) continue;
+    if (device.is_bridge() || !may_have_iommu(device)) continue;
     if (device.driver == "pagemix" || device.driver == "vfio-pci")
       bound.push_back(device);
     else if (!device.driver)

@@ -46,9 +46,8 @@ class DeviceSession {
   std::unique_ptr<vfio::iommu::Type1Container> container_;
 };
 
-/// Could an IOMMU translate for the device? True as well for a device without a
-/// driver that has no group yet, on a machine with an IOMMU.
-bool may_have_iommu(const vfio::pci::DeviceInfo& device, const vfio::SystemPaths& paths = {});
+/// Does an IOMMU translate for the device, or may it once a driver is bound?
+bool may_have_iommu(const vfio::pci::DeviceInfo& device);
 
 /// The device of a run: @p wanted, or the only one that can be taken without
 /// taking it from another driver. UsageError lists the candidates when there is

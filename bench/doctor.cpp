@@ -42,9 +42,7 @@ void examine_iommu(Findings& findings, const std::vector<pci::DeviceInfo>& devic
   std::ranges::sort(names);
   const auto behind = std::ranges::find_if(
       devices, [](const pci::DeviceInfo& device) { return device.iommu_group && !device.no_iommu; });
-  const bool possible = std::ranges::any_of(
-      devices, [&](const pci::DeviceInfo& device) { return may_have_iommu(device, paths); });
-  if (names.empty() || !possible) {
+  if (names.empty() || std::ranges::none_of(devices, may_have_iommu)) {
     findings.push_back(
         {Kind::kProblem,
          names.empty() ? "no IOMMU" : "IOMMU " + join(names) + " translates for no PCI device",
@@ -107,13 +105,7 @@ bool examine_device(Findings& findings, const pci::DeviceInfo& device, Kind unus
                     const vfio::SystemPaths& paths) {
   const std::string name = "device " + device.bdf.text() + " [" + device.id() + "]";
   std::vector<pci::Blocker> blockers;
-  if (device.driver != "pagemix") {
-    pci::DeviceInfo judged = device;
-    // The group comes with the first driver; its absence does not speak
-    // against the device yet.
-    if (!judged.iommu_group && may_have_iommu(device, paths)) judged.iommu_group = -1;
-    blockers = pci::blockers(judged, "pagemix", paths);
-  }
+  if (device.driver != "pagemix") blockers = pci::blockers(device, "pagemix", paths);
   if (blockers.empty()) {
     findings.push_back({Kind::kGood, name + ": usable, " +
                                          (device.driver ? "driver " + *device.driver : "no driver") +
