@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from .cache import atomic_folder, cache_root, locked
@@ -14,6 +15,7 @@ from .errors import GuestError, UsageError, checked
 from .kernel import Kernel
 
 SOURCE = Path(__file__).resolve().parents[2]
+PROGRAM = "pagemix"
 JOBS = str(os.cpu_count() or 1)
 
 
@@ -23,8 +25,12 @@ def build_folder(arch: str) -> Path:
     return cache_root() / "build" / f"{arch}-{name}"
 
 
-def build_program(arch: str) -> Path:
-    """Configures if needed and builds everything for the guest; returns the build folder."""
+def build_program(arch: str, targets: Sequence[str] = ()) -> Path:
+    """Configures if needed, builds `pagemix` and further targets; returns the build folder.
+
+    Only what a guest is asked to run is built: the tests take longer than the
+    program.
+    """
     folder = build_folder(arch)
     with locked(f"build-{folder.name}"):
         if not (folder / "CMakeCache.txt").is_file():
@@ -37,7 +43,8 @@ def build_program(arch: str) -> Path:
                 # A half-made cache would be taken for a configured folder.
                 (folder / "CMakeCache.txt").unlink(missing_ok=True)
                 raise
-        checked(["cmake", "--build", str(folder), "--parallel", JOBS], what=f"building for {arch}")
+        checked(["cmake", "--build", str(folder), "--parallel", JOBS,
+                 "--target", PROGRAM, *targets], what=f"building for {arch}")
     return folder
 
 

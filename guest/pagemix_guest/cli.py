@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -50,6 +51,8 @@ def parser() -> argparse.ArgumentParser:
     builds.add_argument("--arch", default=kernel.DEFAULT_ARCH, help="default: %(default)s")
     builds.add_argument("--kernel", default=kernel.DEFAULT_KERNEL, metavar="VERSION",
                         help="default: %(default)s")
+    builds.add_argument("targets", nargs="*", metavar="TARGET",
+                        help="CMake targets besides the program, such as tests/guest's programs")
 
     commands.add_parser("machines", help="list the machines")
 
@@ -61,8 +64,9 @@ def parser() -> argparse.ArgumentParser:
                          help="one of " + ", ".join(machine_names(MACHINES)))
         sub.add_argument("--clock", default="instructions", metavar="KIND",
                          help=f"{' or '.join(CLOCKS)}; default: %(default)s")
-        sub.add_argument("--target", metavar="DEVICE",
-                         help=f"{' or '.join(TARGETS)}; default: the machine's")
+        sub.add_argument("--target", metavar="DEVICE[,PROPERTY=VALUE...]",
+                         help=f"{', '.join(TARGETS)}, with further properties of the QEMU "
+                         "device; default: the machine's")
         sub.add_argument("--kernel", metavar="VERSION", help="default: the machine's")
         sub.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS",
                          help="of the whole boot; default: %(default)g")
@@ -72,10 +76,12 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--append", action="append", default=[], metavar="ARGUMENTS",
                          help="further kernel arguments")
         sub.add_argument("--add", action="append", default=[], metavar="FILE[:GUESTPATH]",
-                         help="a file, or an executable of the cross build by name; "
-                         "default path: /bin")
+                         help="a file, or an executable of the cross build by its target's "
+                         "name, which is then built; default path: /bin")
         sub.add_argument("--module", action="append", default=[], metavar="NAME",
                          help="a further kernel module to load")
+        sub.add_argument("--expect-kernel", action="append", default=[], metavar="REGEX",
+                         help="a kernel message that is no failure, and that has to come")
         sub.add_argument("--no-build", action="store_true", help="use the program as last built")
         sub.add_argument("--keep", action="store_true", help="keep trace, disk and initramfs")
         sub.add_argument("--verbose", action="store_true", help="show the kernel's messages too")
@@ -120,13 +126,17 @@ def request_of(options: argparse.Namespace, words: Sequence[str],
         raise UsageError(f"--timeout {options.timeout:g}: allowed are 1 to 86400 seconds")
     machine = load_machine(MACHINES, options.machine)
     machine = machine.changed(options.target, options.kernel, options.module)
+    try:
+        expected = tuple(re.compile(text) for text in options.expect_kernel)
+    except re.error as error:
+        raise UsageError(f"--expect-kernel: {error}") from error
     is_run = options.command == "run"
     out = options.out or (Path("out") / machine.name if is_run else None)
     return Request(
         machine=machine, commands=split_commands(words),
         clock=options.clock, timeout=options.timeout, out=out,
         append=[word for text in options.append for word in shlex.split(text)],
-        add=options.add, build=not options.no_build, keep=options.keep,
+        add=options.add, expected=expected, build=not options.no_build, keep=options.keep,
         verbose=options.verbose, quiet=options.quiet, needs_result=is_run,
         host_command=reproducing(host_command))
 
@@ -160,6 +170,6 @@ def _other(options: argparse.Namespace) -> int:
         print(found.folder)
     else:
         found = kernel.fetch(options.arch, options.kernel, say=say)
-        print(build.build_program(options.arch))
+        print(build.build_program(options.arch, options.targets))
         print(build.build_module(found))
     return 0

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -17,14 +17,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from .build import SOURCE, build_module, build_program, find_executable
+from .build import PROGRAM, SOURCE, build_module, build_program, find_executable
 from .cache import cache_root
 from .console import Console, Screen
 from .errors import GuestError, UsageError
 from .events import Parser, counters_of, merge
 from .image import Added, Content, build_image
 from .kernel import fetch
-from .machine import Machine
+from .machine import Machine, uses_target_file
+from .pattern import write_pattern
 from .qemu import (BINARIES, CONSOLES, GUEST_DATE, Boot, Ending, boot, command_line, shown_command,
                    version)
 
@@ -43,6 +44,7 @@ class Request:
     out: Path | None = None
     append: list[str] = field(default_factory=list)
     add: list[str] = field(default_factory=list)
+    expected: tuple[re.Pattern[str], ...] = ()  # kernel messages that are no failures
     build: bool = True
     keep: bool = False
     verbose: bool = False
@@ -68,8 +70,14 @@ def complete_command(command: Sequence[str], machine: Machine, clock: str) -> li
     return done
 
 
+def build_targets(added: Sequence[str]) -> list[str]:
+    """Which of the --add values name executables to build instead of files."""
+    names = [text.partition(":")[0] for text in added]
+    return [name for name in names if "/" not in name and not Path(name).is_file()]
+
+
 def added_file(text: str, arch: str) -> Added:
-    """FILE[:GUESTPATH]; FILE may also name an executable of the cross build."""
+    """FILE[:GUESTPATH]; FILE may also name an executable (a CMake target) of the cross build."""
     name, _, guest = text.partition(":")
     if guest and not guest.startswith("/"):
         raise UsageError(f"--add {text}: the guest path must start with '/'")
@@ -94,10 +102,9 @@ def execute(request: Request) -> int:
     kernel = fetch(machine.arch, machine.kernel, say=say)
     if request.build:
         say("building")
-        build_program(machine.arch)
+        build_program(machine.arch, build_targets(request.add))
     programs = [added_file(text, machine.arch) for text in request.add]
-    with contextlib.suppress(UsageError):
-        programs.append(Added(find_executable(machine.arch, "bench/pagemix"), "/bin/pagemix"))
+    programs.append(Added(find_executable(machine.arch, f"bench/{PROGRAM}"), f"/bin/{PROGRAM}"))
     content = Content(
         kernel=kernel,
         commands=[complete_command(command, machine, request.clock)
@@ -114,6 +121,8 @@ def execute(request: Request) -> int:
     files = Boot(initramfs=work / "initramfs.cpio", disk=work / "output.img",
                  trace=work / "trace.log", log=work / "console.log", vmlinuz=kernel.vmlinuz)
     files.initramfs.write_bytes(image)
+    if uses_target_file(machine.target):
+        write_pattern(files.target)
     with open(files.disk, "wb") as disk:
         disk.truncate(DISK_BYTES)
     try:
@@ -130,7 +139,7 @@ def _clean(files: Boot, *, keep: bool, log: bool) -> None:
     if keep:
         say(f"kept {files.log.parent}")
         return
-    for path in (files.trace, files.disk, files.initramfs):
+    for path in (files.trace, files.disk, files.target, files.initramfs):
         path.unlink(missing_ok=True)
     if not log:
         shutil.rmtree(files.log.parent)
@@ -138,7 +147,7 @@ def _clean(files: Boot, *, keep: bool, log: bool) -> None:
 
 def _boot_and_collect(request: Request, files: Boot) -> int:
     arguments = command_line(request.machine, files, request.clock, request.append)
-    console = Console(verbose=request.verbose, quiet=request.quiet)
+    console = Console(verbose=request.verbose, quiet=request.quiet, expected=request.expected)
     say(f"booting {request.machine.name}")
     begun = datetime.now(timezone.utc)
     screen = Screen(sys.stdout)
@@ -185,6 +194,8 @@ def problem_of(ending: Ending, console: Console) -> str:
         return f"QEMU was ended: {ending.killed}"
     if ending.code:
         return f"QEMU ended with {ending.code}"
+    if console.awaited:
+        return f"the guest's kernel did not report '{console.awaited[0]}'"
     return ""
 
 

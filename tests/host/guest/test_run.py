@@ -15,7 +15,7 @@ from pagemix_guest.console import Console
 from pagemix_guest.errors import GuestError, UsageError
 from pagemix_guest.machine import Machine, load_machine
 from pagemix_guest.qemu import Boot, Ending, command_line, shown_command
-from pagemix_guest.run import (added_file, complete_command, make_out, problem_of, real_dates,
+from pagemix_guest.run import (added_file, build_targets, complete_command, make_out, problem_of, real_dates,
                                unpack_results)
 
 
@@ -111,6 +111,12 @@ def test_added_files(tmp_path: Path) -> None:
         added_file(f"{path}:y", "arm64")
     with pytest.raises(UsageError, match="'no-such-program': 0 executables"):
         added_file("no-such-program", "arm64")
+
+
+def test_what_is_built_for_a_guest(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").touch()
+    assert build_targets([str(tmp_path / "x.sh"), "target_test", "other_test:/bin/o"]) == [
+        "target_test", "other_test"]
 
 
 def test_result_folder_must_be_new(tmp_path: Path) -> None:
