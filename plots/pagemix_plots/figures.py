@@ -74,10 +74,10 @@ def cost_by_order(ax: Axes, table: CostTable, title: str,
                       [f"{c}\n{table.notes[c]}" if c in table.notes else c for c in places])
         ax.set_xlabel("order of the chunks")
         ax.set_ylabel(table.unit)
-        _log_ticks(ax.yaxis)
+        log_ticks(ax.yaxis)
         ax.grid(axis="y")
         ax.tick_params(axis="x", length=0)
-        _titles(ax, title, table.point_words, legend=legend)
+        titles(ax, title, table.point_words, legend=legend)
 
 
 def cost_limits(tables: list[CostTable]) -> tuple[float, float]:
@@ -139,7 +139,7 @@ def _label_lines(ax: Axes, table: CostTable, places: dict[str, int]) -> bool:
                         xytext=(1 if right else -1, 5 if above else -5),
                         textcoords="offset points")
     if not named:
-        _legend(ax)
+        legend_above(ax)
     return not named
 
 
@@ -171,12 +171,12 @@ def cost_by_mix(ax: Axes, table: CostTable, title: str) -> None:
         low, high = cost_limits([table])
         ax.set_xscale("log")
         ax.set_xlim(low, high)
-        _log_ticks(ax.xaxis)
+        log_ticks(ax.xaxis)
         ax.set_xlabel(table.unit)
-        _rows(ax, list(table.categories))
+        rows_axis(ax, list(table.categories))
         if len(table.series) > 1:
-            _legend(ax)
-        _titles(ax, title, table.point_words,
+            legend_above(ax)
+        titles(ax, title, table.point_words,
                 legend=len(table.series) > 1)
 
 
@@ -221,14 +221,14 @@ def parts_by_mix(ax: Axes, table: PartsTable, title: str, note: str, palette: li
                         fontsize=9.5, xytext=(5, 0), textcoords="offset points")
         ax.set_xlim(0, largest * 1.17)
         ax.set_xlabel(f"MiB; at the end of a bar the number of {table.noun}")
-        _rows(ax, [row.label for row in table.rows])
+        rows_axis(ax, [row.label for row in table.rows])
         handles = [Patch(facecolor=fills[size][0], hatch=fills[size][1], edgecolor=HATCH,
                          linewidth=0.7, label=table.part_names[size]) for size in sizes]
         columns = 4  # matplotlib fills them from top to bottom; sizes are to read along the rows
         along = [handle for column in range(columns) for handle in handles[column::columns]]
         ax.legend(handles=along, loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2,
                   ncols=columns, columnspacing=1.0, handlelength=1.4, handletextpad=0.5)
-        _titles(ax, title, note, legend=True, lines=math.ceil(len(handles) / columns))
+        titles(ax, title, note, legend=True, lines=math.ceil(len(handles) / columns))
 
 
 def counts_by_mix(ax: Axes, table: CountTable, title: str, note: str) -> None:
@@ -252,29 +252,29 @@ def counts_by_mix(ax: Axes, table: CountTable, title: str, note: str) -> None:
         if edge:
             ax.set_xscale("log")
             ax.set_xlim(edge, top * (top / edge) ** 0.14)
-            _log_ticks(ax.xaxis)
+            log_ticks(ax.xaxis)
         else:
             ax.set_xlim(0, top * 1.14)
             ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.set_xlabel("commands of one map/unmap cycle")
-        _rows(ax, list(table.categories))
-        _legend(ax)
-        _titles(ax, title, note, legend=True)
+        rows_axis(ax, list(table.categories))
+        legend_above(ax)
+        titles(ax, title, note, legend=True)
 
 
-def _rows(ax: Axes, words: list[str]) -> None:
+def rows_axis(ax: Axes, words: list[str]) -> None:
     ax.set_yticks(range(len(words)), words)
     ax.set_ylim(len(words) - 0.5, -0.5)  # the first row on top
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
 
 
-def _legend(ax: Axes) -> None:
+def legend_above(ax: Axes) -> None:
     ax.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2, ncols=4,
               handlelength=1.2, handletextpad=0.5, columnspacing=1.2)
 
 
-def _titles(ax: Axes, title: str, note: str, *, legend: bool = False, lines: int = 1) -> None:
+def titles(ax: Axes, title: str, note: str, *, legend: bool = False, lines: int = 1) -> None:
     """Title and, under it, what a mark stands for; both above a legend."""
     lift = (18 * lines if legend else 0) + 4
     ax.annotate(note, (0, 1), xycoords="axes fraction", xytext=(0, lift), fontsize=9.5,
@@ -283,7 +283,7 @@ def _titles(ax: Axes, title: str, note: str, *, legend: bool = False, lines: int
                 textcoords="offset points", va="bottom", fontweight="bold")
 
 
-def _log_ticks(axis: matplotlib.axis.Axis) -> None:
+def log_ticks(axis: matplotlib.axis.Axis) -> None:
     """Decades as plain digits: 100, 10 k, 1 M; with 2 and 5 between where decades are few."""
     low, high = axis.get_view_interval()
     few = math.log10(high / low) < 2.2

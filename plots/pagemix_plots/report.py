@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from . import check, environment, gallery, headline, names, svg, tables
+from . import check, environment, gallery, gallery_use, headline, names, svg, tables
 from .load import Benchmark, Run, labels
 from .names import BufferKey
 from .stats import Summary
@@ -67,7 +67,7 @@ def write(runs: list[Run], out: pathlib.Path) -> pathlib.Path:
     """Writes report.html and plots/*.svg into `out` (made if missing); returns the page's path."""
     run_labels = labels(runs)
     views = tables.views(runs, run_labels)
-    groups = gallery.groups(views)
+    groups = gallery.groups(views) + gallery_use.groups(runs, run_labels)
     page = _template().render(
         title="pagemix: " + names.list_words(run_labels),
         sections=[_section(run, label) for run, label in zip(runs, run_labels, strict=True)],
