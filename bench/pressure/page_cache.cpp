@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pressure/page_cache.hpp"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "error.hpp"
+#include "pressure/anonymous.hpp"
+#include "text.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_on_disk(const std::string& folder) {
+  struct statfs about {};
+  if (statfs(folder.c_str(), &about) != 0) return false;
+  return about.f_type != TMPFS_MAGIC && about.f_type != RAMFS_MAGIC &&
+         about.f_type != OVERLAYFS_SUPER_MAGIC && ::access(folder.c_str(), W_OK) == 0;
+}
+
+std::uint64_t device_bytes(const std::string& path) {
+  const vfio::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::uint64_t bytes = 0;
+  if (!fd || ioctl(fd.get(), BLKGETSIZE64, &bytes) != 0) return 0;
+  return bytes;
+}
+
+CacheSource sparse_file_in(const std::string& folder) {
+  return {folder, false,
+          static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+              static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+}
+
+CacheSource largest_device() {
+  CacheSource best;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/sys/block", ignored)) {
+    const std::string name = entry.path().filename().string();
+    // Neither devices that are memory themselves nor those stacked on others.
+    if (name.starts_with("zram") || name.starts_with("ram") || name.starts_with("loop") ||
+        name.starts_with("dm-") || name.starts_with("md"))
+      continue;
+    const std::string path = "/dev/" + name;
+    if (const std::uint64_t bytes = device_bytes(path); bytes > best.bytes)
+      best = {path, true, bytes};
+  }
+  return best;
+}
+
+}  // namespace
+
+CacheSource find_cache_source(const std::string& wanted) {
+  if (!wanted.empty()) {
+    if (fs::is_directory(wanted)) {
+      if (is_on_disk(wanted)) return sparse_file_in(wanted);
+      throw RunError(
+          "cache source " + wanted +
+          ": on tmpfs, an initramfs or an overlay, or not writable; allowed: a folder on "
+          "a disk, a block device");
+    }
+    const std::uint64_t bytes = device_bytes(wanted);
+    if (bytes == 0)
+      throw RunError("cache source " + wanted + ": neither a folder nor a readable block device");
+    return {wanted, true, bytes};
+  }
+  for (const char* folder : {"/var/tmp", "/tmp", "."})
+    if (is_on_disk(folder)) return sparse_file_in(folder);
+  CacheSource device = largest_device();
+  if (device.bytes == 0)
+    throw RunError(
+        "no source of page cache: /var/tmp, /tmp and the working folder are on no disk, "
+        "and no block device can be read; pass --cache-source");
+  return device;
+}
+
+vfio::UniqueFd CacheSource::open() const {
+  if (block_device) {
+    vfio::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) throw_errno("open " + path);
+    return fd;
+  }
+  vfio::UniqueFd fd(::open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!fd) throw_errno("make a file without a name in " + path);
+  // Holes take no room on the disk, and full pages in the cache.
+  if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+    throw_errno("make a sparse file of " + format_size(bytes) + " in " + path);
+  return fd;
+}
+
+void fill_page_cache(const CacheSource& source, int fd, std::uint64_t free_pages,
+                     const HelperSide& parent) {
+  std::vector<char> buffer(std::size_t{1} << 20);
+  std::uint64_t done = 0;
+  parent.say("reading " + source.path + " into the page cache");
+  while (free_pages_now() > free_pages) {
+    const std::size_t want = std::min<std::uint64_t>(buffer.size(), source.bytes - done);
+    const ssize_t n = want == 0 ? 0 : pread(fd, buffer.data(), want, static_cast<off_t>(done));
+    if (n < 0) throw_errno("read " + source.path);
+    if (n == 0)
+      throw RunError("cannot be reached: " + source.path + " holds " + format_size(source.bytes) +
+                     ", and after it is read " + std::to_string(free_pages_now()) +
+                     " pages are free, more than " + std::to_string(free_pages) +
+                     "; pass a larger --cache-source");
+    done += static_cast<std::uint64_t>(n);
+  }
+}
+
+void drop_page_cache(const CacheSource& source) noexcept {
+  if (!source.block_device) return;  // gone with its last descriptor
+  const vfio::UniqueFd fd(::open(source.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd) posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+}
+
+}  // namespace pagemix::bench
