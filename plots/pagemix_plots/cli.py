@@ -7,7 +7,7 @@ import argparse
 import pathlib
 import sys
 
-from . import headline, index
+from . import alloc_series, headline, index, vmtrace
 from .fields import RunError
 from .load import load_run
 
@@ -22,11 +22,17 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("runs", metavar="RUN", nargs="+", type=pathlib.Path, help=run_help)
     report.add_argument("--out", metavar="DIR", type=pathlib.Path,
                         help="where to write (default: the run's folder, or out/ for several runs)")
+    report.add_argument("--published", metavar="CSV", type=pathlib.Path,
+                        help="a published table of allocations to draw beside the runs")
     report.set_defaults(call=_report)
 
     words = commands.add_parser("headline", help="print the headline and its table as text")
     words.add_argument("runs", metavar="RUN", nargs="+", type=pathlib.Path, help=run_help)
     words.set_defaults(call=_headline)
+
+    trace = commands.add_parser("trace", help="sum direct compaction and reclaim of a trace's text")
+    trace.add_argument("files", metavar="FILE", nargs="+", type=pathlib.Path)
+    trace.set_defaults(call=_trace)
 
     listing = commands.add_parser("index", help="write README.md, the index of published runs")
     listing.add_argument("results", metavar="DIR", type=pathlib.Path, help="the results folder")
@@ -39,11 +45,17 @@ def _report(args: argparse.Namespace) -> None:
 
     runs = [load_run(path) for path in args.runs]
     out = args.out or (runs[0].folder if len(runs) == 1 else pathlib.Path("out"))
-    print(report.write(runs, out))
+    published = alloc_series.published(args.published) if args.published else []
+    print(report.write(runs, out, published))
 
 
 def _headline(args: argparse.Namespace) -> None:
     sys.stdout.write(headline.text([load_run(path) for path in args.runs]))
+
+
+def _trace(args: argparse.Namespace) -> None:
+    for file in args.files:
+        print(f"{file}: {vmtrace.read(file).words}")
 
 
 def _index(args: argparse.Namespace) -> None:

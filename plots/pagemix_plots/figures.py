@@ -269,8 +269,8 @@ def rows_axis(ax: Axes, words: list[str]) -> None:
     ax.grid(axis="x")
 
 
-def legend_above(ax: Axes) -> None:
-    ax.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2, ncols=4,
+def legend_above(ax: Axes, columns: int = 4) -> None:
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2, ncols=columns,
               handlelength=1.2, handletextpad=0.5, columnspacing=1.2)
 
 

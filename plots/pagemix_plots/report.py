@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from . import check, environment, gallery, gallery_use, headline, names, svg, tables
+from . import (alloc_series, check, environment, gallery, gallery_alloc, gallery_use, headline,
+               names, svg, tables)
 from .load import Benchmark, Run, labels
 from .names import BufferKey
 from .stats import Summary
@@ -63,11 +64,16 @@ class Section:
     command: str
 
 
-def write(runs: list[Run], out: pathlib.Path) -> pathlib.Path:
-    """Writes report.html and plots/*.svg into `out` (made if missing); returns the page's path."""
+def write(runs: list[Run], out: pathlib.Path,
+          published: list[alloc_series.Series] | None = None) -> pathlib.Path:
+    """Writes report.html and plots/*.svg into `out` (made if missing); returns the page's path.
+
+    `published` allocation series are drawn beside those of the runs.
+    """
     run_labels = labels(runs)
     views = tables.views(runs, run_labels)
-    groups = gallery.groups(views) + gallery_use.groups(runs, run_labels)
+    groups = (gallery.groups(views) + gallery_use.groups(runs, run_labels)
+              + gallery_alloc.groups(runs, run_labels, published or []))
     page = _template().render(
         title="pagemix: " + names.list_words(run_labels),
         sections=[_section(run, label) for run, label in zip(runs, run_labels, strict=True)],

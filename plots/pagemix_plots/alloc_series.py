@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Series of held allocations: from a run's alloc_series entries or from a published table."""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import names, tables_use
+from .fields import RunError
+from .load import Run
+from .stats import summarize
+from .tables_use import Bar, BarTable
+
+FAMILY = "alloc_series"
+PARTS = ("compaction", "reclaim", "zero", "other", "rest")
+MEMORY = ("fresh", "enough", "low", "fragmented", "pinned", "aged")  # in the order of distress
+_COLUMNS = ["orders", "gfp", "memory", "set", "allocation", "usec", "order8", "order4", "order0"]
+_GFP = ("high", "mid", "low")
+
+
+@dataclass(frozen=True)
+class Allocation:
+    number: int  # in its set, from 1
+    cost: float
+    chunks: dict[int, float]  # obtained, by order; no zeros
+    parts: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The allocations of one policy in one state of memory, set after set."""
+
+    policy: str  # a mix's name
+    memory: str
+    heap: str  # "" where only one is known
+    sets: tuple[tuple[Allocation, ...], ...]
+    unit: str
+    source: str  # label of the run, or "published"
+
+    @property
+    def title(self) -> str:
+        heap = f", {self.heap} heap" if self.heap else ""
+        return f"{self.policy}{heap}, memory {self.memory}"
+
+    @property
+    def all(self) -> list[Allocation]:
+        return [allocation for one in self.sets for allocation in one]
+
+    @property
+    def costs(self) -> np.ndarray:
+        return np.array([allocation.cost for allocation in self.all])
+
+    @property
+    def orders(self) -> list[int]:
+        return sorted({order for a in self.all for order in a.chunks})
+
+    @property
+    def words(self) -> str:
+        summary = summarize(self.costs)
+        chunks = {o: sum(a.chunks.get(o, 0.0) for a in self.all) / len(self.all)
+                  for o in self.orders}
+        mean = " + ".join(f"{names.count_words(n)} x order {o}"
+                          for o, n in sorted(chunks.items(), reverse=True))
+        return (f"{self.title}: median {names.count_words(summary.median)} {self.unit}, "
+                f"max {names.count_words(summary.max)}, n = {summary.n}; mean chunks {mean}")
+
+
+def memory_rank(state: str) -> tuple[int, str]:
+    return (MEMORY.index(state), "") if state in MEMORY else (len(MEMORY), state)
+
+
+def _sorted(series: list[Series]) -> list[Series]:
+    return sorted(series, key=lambda s: (memory_rank(s.memory), names.mix_rank(s.policy), s.heap))
+
+
+def of_run(run: Run, label: str) -> list[Series]:
+    """Series of a run's entries, by state of memory and policy."""
+    found: dict[tuple[str, str, str], dict[int, dict[int, Allocation]]] = {}
+    for benchmark in run.benchmarks.values():
+        params = dict(benchmark.name.params)
+        number = params.get("allocation", "")
+        if benchmark.name.family != FAMILY or not number.isdigit():
+            continue
+        key = (params.get("mix", ""), params.get("memory", "fresh"), params.get("heap", ""))
+        start = 0
+        for block in benchmark.blocks:
+            part = benchmark.samples[start:start + block.iterations]
+            start += block.iterations
+            chunks = {int(k[len("chunks_order"):]): v for k, v in block.counters.items()
+                      if k.startswith("chunks_order") and k[len("chunks_order"):].isdigit() and v}
+            parts = {k[len("part_"):]: v for k, v in block.counters.items()
+                     if k.startswith("part_")}
+            found.setdefault(key, {}).setdefault(block.index, {})[int(number)] = Allocation(
+                int(number), float(np.median(part)), chunks, parts)
+    return _sorted([
+        Series(policy, memory, heap,
+               tuple(tuple(allocations[n] for n in sorted(allocations))
+                     for _, allocations in sorted(sets.items())),
+               run.clock.unit, label)
+        for (policy, memory, heap), sets in found.items()])
+
+
+def policy_of(orders: str, gfp: str) -> str:
+    """'8,4,0' and 'high,mid,low' -> '8-4-0-mid'; ValueError on what is no mix."""
+    steps, classes = orders.split(","), gfp.split(",")
+    if len(steps) != len(classes) or not all(s.isdigit() for s in steps):
+        raise ValueError(f"orders {orders!r} and gfp {gfp!r} do not belong together")
+    wrong = [c for c in classes if c not in _GFP]
+    if wrong:
+        raise ValueError(f"gfp class {wrong[0]!r}: want one of {', '.join(_GFP)}")
+    return "-".join(steps) + ("-mid" if "mid" in classes else "")
+
+
+def published(path: str | pathlib.Path) -> list[Series]:
+    """A published table (tests/data/heap-alloc-2023.csv); RunError names file, line and column."""
+    file = pathlib.Path(path)
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.reader(stream))
+    except OSError as error:
+        raise RunError(f"{file}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise RunError(f"{file}: not a CSV text: {error}") from None
+    if not rows or rows[0] != _COLUMNS:
+        raise RunError(f"{file}: line 1: want the columns {','.join(_COLUMNS)}")
+    if len(rows) == 1:
+        raise RunError(f"{file}: holds no allocation")
+    found: dict[tuple[str, str], dict[int, dict[int, Allocation]]] = {}
+    for line, row in enumerate(rows[1:], 2):
+        if len(row) != len(_COLUMNS):
+            raise RunError(f"{file}: line {line}: want {len(_COLUMNS)} columns, found {len(row)}")
+        cells = dict(zip(_COLUMNS, row, strict=True))
+        numbers: dict[str, int] = {}
+        for column in _COLUMNS[3:]:
+            if not cells[column].isdigit():
+                raise RunError(f"{file}: line {line}: {column}: want a whole number, found "
+                               f"{cells[column]!r}")
+            numbers[column] = int(cells[column])
+        try:
+            key = (policy_of(cells["orders"], cells["gfp"]), cells["memory"])
+        except ValueError as error:
+            raise RunError(f"{file}: line {line}: {error}") from None
+        chunks = {order: float(numbers[f"order{order}"]) for order in (8, 4, 0)
+                  if numbers[f"order{order}"]}
+        one = found.setdefault(key, {}).setdefault(numbers["set"], {})
+        if numbers["allocation"] in one:
+            raise RunError(f"{file}: line {line}: allocation: {numbers['allocation']} twice in "
+                           f"set {numbers['set']}")
+        one[numbers["allocation"]] = Allocation(numbers["allocation"], float(numbers["usec"]),
+                                                chunks, {})
+    return _sorted([
+        Series(policy, memory, "", tuple(tuple(a[n] for n in sorted(a))
+                                         for _, a in sorted(sets.items())), "us", "published")
+        for (policy, memory), sets in found.items()])
+
+
+def attribution(series: list[Series]) -> BarTable | None:
+    """Mean parts of an allocation, a bar for each series that has them."""
+    bars: list[Bar] = []
+    for one in series:
+        allocations = [a for a in one.all if a.parts]
+        if not allocations:
+            continue
+        kinds = {name for a in allocations for name in a.parts}
+        parts = {name: float(np.mean([a.parts.get(name, 0.0) for a in allocations]))
+                 for name in kinds}
+        heap = f"{one.heap}, " if one.heap else ""
+        bars.append(Bar(f"{one.policy}\n{heap}{one.memory}", parts, summarize([a.cost for a in allocations])))
+    return tables_use.bar_table(bars, PARTS, series[0].unit) if bars else None
+
+
+def unexplained(series: Series) -> float:
+    """The largest distance of an allocation's parts from its whole, as a part of the whole."""
+    gaps = [abs(sum(a.parts.values()) - a.cost) / a.cost for a in series.all
+            if a.parts and a.cost]
+    return max(gaps, default=0.0)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of allocation series: small multiples by policy and state, distributions, parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import alloc_series, figures, figures_alloc, figures_use, gallery, svg
+from .alloc_series import Series
+from .gallery import Figure, Group
+from .gallery_use import draw
+from .load import Run
+
+
+def groups(runs: list[Run], labels: list[str], published: Sequence[Series] = ()) -> list[Group]:
+    """Groups without data are left out. Published series stand after those of the runs."""
+    sources = [(label, s) for run, label in zip(runs, labels, strict=True)
+               if (s := alloc_series.of_run(run, label))]
+    if published:
+        sources.append(("published", list(published)))
+    made = [_multiples(sources), _distributions(sources), _parts(sources)]
+    return [group for group in made if group.figures]
+
+
+def _multiples(sources: list[tuple[str, list[Series]]]) -> Group:
+    palette = sorted({order for _, series in sources for s in series for order in s.orders})
+    shown: list[Figure] = []
+    for label, series in sources:
+        bounds = figures_alloc.limits(series)
+        for one in series:
+            figure, top, bottom = figures_alloc.new_panel()
+            figures_alloc.series_panel(top, bottom, one, bounds, palette)
+            slug = gallery.slug("alloc-series", label, one.policy, one.heap, one.memory)
+            shown.append(Figure(slug, svg.render(figure, slug, f"Allocations: {one.title}",
+                                                 one.words)))
+    return Group("Allocation under pressure",
+                 "Buffers allocated one after another and held: the cost of each, and beneath it "
+                 "the part of its bytes that chunks of each order hold. Panels of one source "
+                 "share their scale.", tuple(shown), ())
+
+
+def _by_memory(series: list[Series]) -> dict[str, list[Series]]:
+    result: dict[str, list[Series]] = {}
+    for one in series:
+        result.setdefault(one.memory, []).append(one)
+    return result
+
+
+def _distributions(sources: list[tuple[str, list[Series]]]) -> Group:
+    shown = tuple(
+        draw(gallery.slug("alloc-ecdf", label, memory), f"Allocation cost, memory {memory}: {label}",
+             "; ".join(s.words for s in group), 3.6,
+             lambda ax, g=group, t=f"{label}, memory {memory}": figures_alloc.ecdf(ax, g, t))
+        for label, series in sources for memory, group in _by_memory(series).items())
+    return Group("Distribution of the allocation's cost",
+                 "How many of the allocations cost at most so much.", shown, ())
+
+
+def _parts(sources: list[tuple[str, list[Series]]]) -> Group:
+    shown: list[Figure] = []
+    for label, series in sources:
+        table = alloc_series.attribution(series)
+        if table is None:
+            continue
+        gap = max(alloc_series.unexplained(s) for s in series)
+        note = f"mean parts; mark: median; n = {min(table.n)} a bar; gap at most {gap * 100:.2g} %"
+        shown.append(draw(gallery.slug("alloc-parts", label), f"Parts of an allocation: {label}",
+                          table.words, figures.row_height(len(table.bars)),
+                          lambda ax, t=table, n=label, w=note: figures_use.stacked_bars(ax, t, n,
+                                                                                        w)))
+    return Group("Where an allocation's cost went",
+                 "Direct compaction, direct reclaim, zeroing, work of other threads and the rest, "
+                 "from the kernel's trace events.", tuple(shown), ())
