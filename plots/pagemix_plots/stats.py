@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -50,49 +51,118 @@ def checked(samples: ArrayLike) -> NDArray[np.float64]:
 
 def quantile(samples: ArrayLike, q: float) -> float | None:
     """The q-quantile (linear interpolation), None if n * (1 - q) < 1."""
-    data = checked(samples)
+    return _quantile(np.sort(checked(samples)), q)
+
+
+def _quantile(ordered: NDArray[np.float64], q: float) -> float | None:
     if not 0 < q < 1:
         raise ValueError(f"quantile {q}: want a number between 0 and 1")
-    if round(data.size * (1 - q), 9) < 1:
+    n = ordered.size
+    if round(n * (1 - q), 9) < 1:
         return None
-    return float(np.quantile(data, q))
+    below, part = divmod((n - 1) * q, 1.0)
+    a = ordered[int(below)]
+    b = ordered[min(int(below) + 1, n - 1)]
+    return float(a + (b - a) * part)
 
 
 def median_interval(samples: ArrayLike, seed: int = SEED) -> tuple[float, float] | None:
-    """Seeded percentile bootstrap of the median, None for too few samples.
+    """BCa bootstrap interval of the median, None for too few samples; see quantile_interval."""
+    return quantile_interval(samples, 0.5, seed)
+
+
+def quantile_interval(samples: ArrayLike, q: float, seed: int = SEED
+                      ) -> tuple[float, float] | None:
+    """Seeded BCa bootstrap (Efron 1987) of a quantile, None for too few samples.
 
     The same samples and seed give the same digits on every machine. Samples of
     one run are resampled as one set: the blocks are interleaved, so drift
     between them widens the interval instead of hiding in it.
     """
     data = checked(samples)
-    if data.size < LEAST_FOR_INTERVAL:
+    if data.size < LEAST_FOR_INTERVAL or round(data.size * min(q, 1 - q), 9) < 1:
         return None
-    if np.all(data == data[0]):  # the usual case under -icount
-        return float(data[0]), float(data[0])
-    generator = np.random.default_rng(seed)
-    medians = np.empty(RESAMPLES)
-    rows = max(1, min(RESAMPLES, 1_000_000 // data.size))  # at once, to bound the memory
-    for start in range(0, RESAMPLES, rows):
-        count = min(rows, RESAMPLES - start)
-        picks = generator.integers(0, data.size, (count, data.size))
-        medians[start:start + count] = np.median(data[picks], axis=1)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(medians, (tail, 1 - tail))
+    ordered = np.sort(data)
+    return _bca(ordered, q, bootstrap_quantile(ordered, q, np.random.default_rng(seed)))
+
+
+def bootstrap_quantile(ordered: NDArray[np.float64], q: float, generator: np.random.Generator,
+                       resamples: int = RESAMPLES) -> NDArray[np.float64]:
+    """Quantiles of resamples of sorted samples, without drawing the resamples.
+
+    A resample picks sample floor(n U) for each of n uniform numbers. The k-th
+    smallest of these is Beta(k, n - k + 1), and the next one is as far above it
+    as the smallest of n - k numbers on the rest: exact, and as fast for ten
+    million samples as for ten.
+    """
+    n = ordered.size
+    below, part = divmod((n - 1) * q, 1.0)
+    k = int(below) + 1
+    low = generator.beta(k, n - k + 1, resamples)
+    first = ordered[np.minimum((n * low).astype(np.int64), n - 1)]
+    if part == 0.0:
+        return first
+    high = low + (1 - low) * (1 - generator.random(resamples) ** (1 / (n - k)))
+    second = ordered[np.minimum((n * high).astype(np.int64), n - 1)]
+    # Not a * (1 - part) + b * part: equal neighbours are to stay equal to the digit.
+    return first + (second - first) * part
+
+
+def _bca(ordered: NDArray[np.float64], q: float, drawn: NDArray[np.float64]
+         ) -> tuple[float, float]:
+    """Bias-corrected and accelerated interval from the resampled quantiles."""
+    if drawn.min() == drawn.max():  # the usual case under -icount
+        return float(drawn[0]), float(drawn[0])
+    estimate = float(np.quantile(ordered, q))
+    below = (np.count_nonzero(drawn < estimate) + 0.5 * np.count_nonzero(drawn == estimate)
+             ) / drawn.size
+    edge = 0.5 / drawn.size
+    bias = special.ndtri(min(max(below, edge), 1 - edge))
+    pull = _acceleration(ordered, q)
+    tail = special.ndtri((1 - CONFIDENCE) / 2)
+    levels: list[float] = []
+    for z in (tail, -tail):
+        shifted = bias + (bias + z) / (1 - pull * (bias + z))
+        levels.append(float(special.ndtr(shifted)))
+    low, high = np.quantile(drawn, levels)
     return float(low), float(high)
+
+
+def _acceleration(ordered: NDArray[np.float64], q: float) -> float:
+    """Skew of the jackknife: without one sample a quantile takes one of three values."""
+    n = ordered.size
+    below, part = divmod((n - 2) * q, 1.0)
+    lo = int(below)
+    hi = min(lo + 1, n - 2)
+
+    def value(without: int) -> float:
+        a = ordered[lo if lo < without else lo + 1]
+        b = ordered[hi if hi < without else hi + 1]
+        return float(a + (b - a) * part)
+
+    values = np.array([value(0), value(lo + 1), value(n - 1)])
+    counts = np.array([lo + 1, 1, n - lo - 2], dtype=np.float64)
+    spread = (values * counts).sum() / n - values
+    down = float((counts * spread ** 2).sum()) ** 1.5
+    return float((counts * spread ** 3).sum()) / (6 * down) if down > 0 else 0.0
 
 
 def summarize(samples: ArrayLike, seed: int = SEED) -> Summary:
     """ValueError as `checked`."""
-    data = checked(samples)
-    interval = median_interval(data, seed)
+    ordered = np.sort(checked(samples))  # once: all of it is made from the order
+    interval = None
+    if ordered.size >= LEAST_FOR_INTERVAL:
+        interval = _bca(ordered, 0.5,
+                        bootstrap_quantile(ordered, 0.5, np.random.default_rng(seed)))
+    median = ordered[(ordered.size - 1) // 2]
+    median += (ordered[ordered.size // 2] - median) / 2
     return Summary(
-        n=int(data.size),
-        median=float(np.median(data)),
+        n=int(ordered.size),
+        median=float(median),
         low=interval[0] if interval else None,
         high=interval[1] if interval else None,
-        p90=quantile(data, 0.9),
-        p99=quantile(data, 0.99),
-        p999=quantile(data, 0.999),
-        max=float(data.max()),
+        p90=_quantile(ordered, 0.9),
+        p99=_quantile(ordered, 0.99),
+        p999=_quantile(ordered, 0.999),
+        max=float(ordered[-1]),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from pagemix_plots import stats
 
 
@@ -65,14 +66,38 @@ def test_interval_covers_the_true_median_about_as_often_as_it_claims() -> None:
     assert 180 <= hits <= 199
 
 
-def test_interval_is_the_same_in_slices() -> None:
-    """Many samples are resampled in several slices; the answer may not depend on it."""
-    data = np.random.default_rng(5).normal(1000, 50, 3000)  # 333 rows at a time
+@pytest.mark.parametrize("n", [5, 6, 20, 41, 400])
+def test_interval_is_scipy_s_bca(n: int) -> None:
+    """scipy draws every resample and leaves every sample out in turn; the answer is the same."""
+    data = np.random.default_rng(n).exponential(1.0, n)
+    theirs = scipy.stats.bootstrap((data,), np.median, method="BCa", n_resamples=9999,
+                                   random_state=1).confidence_interval
     low, high = stats.median_interval(data) or (0.0, 0.0)
-    generator = np.random.default_rng(stats.SEED)
-    medians = [np.median(data[generator.integers(0, data.size, data.size)])
-               for _ in range(stats.RESAMPLES)]
-    assert (low, high) == tuple(np.quantile(medians, (0.025, 0.975)))
+    spread = theirs.high - theirs.low
+    # Ends are order statistics: where few samples lie, one further is a wide step.
+    assert low == pytest.approx(theirs.low, abs=0.25 * spread)
+    assert high == pytest.approx(theirs.high, abs=0.25 * spread)
+
+
+def test_resampled_quantiles_are_those_of_drawn_resamples() -> None:
+    """Their distribution, against resamples that are drawn."""
+    data = np.sort(np.random.default_rng(5).normal(1000, 50, 30))
+    generator = np.random.default_rng(6)
+    for q in (0.5, 0.9):
+        mine = stats.bootstrap_quantile(data, q, generator, 20_000)
+        drawn = np.quantile(generator.choice(data, (20_000, data.size)), q, axis=1)
+        levels = (0.025, 0.25, 0.5, 0.75, 0.975)
+        assert np.quantile(mine, levels) == pytest.approx(np.quantile(drawn, levels), rel=0.005)
+
+
+def test_quantile_intervals_hold_the_quantile() -> None:
+    generator = np.random.default_rng(9)
+    hits = 0
+    for _ in range(200):
+        low, high = stats.quantile_interval(generator.exponential(1.0, 300), 0.9) or (0.0, 0.0)
+        hits += low <= -np.log(0.1) <= high
+    assert 180 <= hits <= 199
+    assert stats.quantile_interval(np.arange(9.0), 0.9) is None  # nothing beyond it
 
 
 @pytest.mark.parametrize("samples, message", [
