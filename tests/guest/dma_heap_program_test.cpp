@@ -3,8 +3,6 @@
 // knows <linux/dma-heap.h> and <linux/dma-buf.h> and nothing of pagemix. Covers
 // what the kernel's dmabuf-heaps selftest covers: allocation, mapping, CPU
 // access brackets, import by a DRM driver, zeroed memory, and errors.
-#include <dirent.h>
-#include <drm/drm.h>
 #include <gtest/gtest.h>
 #include <linux/dma-buf.h>
 
@@ -127,15 +125,7 @@ class VgemImport : public DmaHeapProgram {
  protected:
   void SetUp() override {
     DmaHeapProgram::SetUp();
-    for (int minor = 0; minor < 8 && !card_; minor++) {
-      Fd card(open(("/dev/dri/card" + std::to_string(minor)).c_str(), O_RDWR | O_CLOEXEC));
-      char name[16] = {};
-      drm_version version{};
-      version.name = name;
-      version.name_len = sizeof(name) - 1;
-      if (card && !call(card.get(), DRM_IOCTL_VERSION, &version) && !std::strcmp(name, "vgem"))
-        card_ = std::move(card);
-    }
+    card_ = vgem_card();
     if (!card_) GTEST_SKIP() << "no vgem device: load the kernel's vgem module";
   }
 
@@ -143,9 +133,8 @@ class VgemImport : public DmaHeapProgram {
 };
 
 TEST_F(VgemImport, BracketsReachAnImporterAndTheHandleKeepsTheBuffer) {
-  drm_prime_handle import{};
-  import.fd = buffer_.get();
-  ASSERT_EQ(0, call(card_.get(), DRM_IOCTL_PRIME_FD_TO_HANDLE, &import));
+  Import import(card_.get(), buffer_.get());
+  ASSERT_TRUE(import);
   {
     Map map(buffer_.get(), kBytes);
     EXPECT_EQ(0, sync(buffer_.get(), DMA_BUF_SYNC_WRITE | DMA_BUF_SYNC_START));
@@ -156,17 +145,10 @@ TEST_F(VgemImport, BracketsReachAnImporterAndTheHandleKeepsTheBuffer) {
   heap_.reset();
   EXPECT_EQ(1, module_refcount("pagemix")) << "the importer must hold the exporter";
 
-  drm_prime_handle back{};
-  back.handle = import.handle;
-  back.flags = DRM_CLOEXEC | DRM_RDWR;
-  ASSERT_EQ(0, call(card_.get(), DRM_IOCTL_PRIME_HANDLE_TO_FD, &back));
-  Fd exported(back.fd);
+  Fd exported = export_handle(card_.get(), import.handle());
+  ASSERT_TRUE(exported);
   Map map(exported.get(), kBytes, PROT_READ);
   EXPECT_EQ(0xaa, map.as<unsigned char>()[kBytes - 1]);
-
-  drm_gem_close close_handle{};
-  close_handle.handle = import.handle;
-  EXPECT_EQ(0, call(card_.get(), DRM_IOCTL_GEM_CLOSE, &close_handle));
 }
 
 }  // namespace

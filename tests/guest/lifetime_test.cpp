@@ -3,7 +3,6 @@
 // attachment, a VFIO mapping that pins its pages, and a second descriptor. They
 // let go in every order; the module can be unloaded exactly when no dma-buf is
 // left, and in the end all memory is back. Needs QEMU's edu device and vgem.
-#include <drm/drm.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,41 +21,6 @@ namespace pagemix::test {
 namespace {
 
 constexpr std::size_t kBytes = 10 * kMiB;
-
-// An attachment with a lifetime of its own: a PRIME import by vgem.
-class Import {
- public:
-  Import(int card, int dmabuf) : card_(card) {
-    drm_prime_handle args{};
-    args.fd = dmabuf;
-    if (!call(card, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args)) handle_ = args.handle;
-  }
-  ~Import() {
-    drm_gem_close args{};
-    args.handle = handle_;
-    if (handle_) call(card_, DRM_IOCTL_GEM_CLOSE, &args);
-  }
-  Import(const Import&) = delete;
-  Import& operator=(const Import&) = delete;
-  explicit operator bool() const { return handle_ != 0; }
-
- private:
-  int card_;
-  std::uint32_t handle_ = 0;
-};
-
-Fd vgem_card() {
-  for (int minor = 0; minor < 8; minor++) {
-    Fd card(open(("/dev/dri/card" + std::to_string(minor)).c_str(), O_RDWR | O_CLOEXEC));
-    char name[16] = {};
-    drm_version version{};
-    version.name = name;
-    version.name_len = sizeof(name) - 1;
-    if (card && !call(card.get(), DRM_IOCTL_VERSION, &version) && !std::strcmp(name, "vgem"))
-      return card;
-  }
-  return Fd();
-}
 
 // All users of one buffer, each of which can let go on its own.
 class Users {

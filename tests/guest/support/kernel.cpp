@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/kernel.hpp"
 
+#include <drm.h>
 #include <linux/udmabuf.h>
 #include <sys/syscall.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -45,6 +47,38 @@ Fd foreign_dmabuf(std::size_t bytes) {
   create.flags = UDMABUF_FLAGS_CLOEXEC;
   create.size = bytes;
   return Fd(ioctl(udmabuf.get(), UDMABUF_CREATE, &create));
+}
+
+Fd vgem_card() {
+  for (int minor = 0; minor < 8; minor++) {
+    Fd card(open(("/dev/dri/card" + std::to_string(minor)).c_str(), O_RDWR | O_CLOEXEC));
+    char name[16] = {};
+    drm_version version{};
+    version.name = name;
+    version.name_len = sizeof(name) - 1;
+    if (card && !call(card.get(), DRM_IOCTL_VERSION, &version) && !std::strcmp(name, "vgem"))
+      return card;
+  }
+  return Fd();
+}
+
+Import::Import(int card, int dmabuf) : card_(card) {
+  drm_prime_handle args{};
+  args.fd = dmabuf;
+  if (!call(card, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args)) handle_ = args.handle;
+}
+
+Import::~Import() {
+  drm_gem_close args{};
+  args.handle = handle_;
+  if (handle_) call(card_, DRM_IOCTL_GEM_CLOSE, &args);
+}
+
+Fd export_handle(int card, std::uint32_t handle) {
+  drm_prime_handle args{};
+  args.handle = handle;
+  args.flags = DRM_CLOEXEC | DRM_RDWR;
+  return call(card, DRM_IOCTL_PRIME_HANDLE_TO_FD, &args) ? Fd() : Fd(args.fd);
 }
 
 std::string read_line(const std::string& path) {

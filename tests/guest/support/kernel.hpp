@@ -105,6 +105,25 @@ Fd allocate(std::uint64_t bytes, const std::vector<pagemix_step>& steps,
 /// A dma-buf of another exporter: udmabuf over a sealed memfd of `bytes`.
 Fd foreign_dmabuf(std::size_t bytes);
 
+/// The card node of the kernel's vgem; an empty Fd when it is not loaded.
+Fd vgem_card();
+/// A PRIME import: the importer's attachment lives until its destruction.
+class Import {
+ public:
+  Import(int card, int dmabuf);
+  ~Import();
+  Import(const Import&) = delete;
+  Import& operator=(const Import&) = delete;
+  std::uint32_t handle() const { return handle_; }
+  explicit operator bool() const { return handle_ != 0; }
+
+ private:
+  int card_;
+  std::uint32_t handle_ = 0;
+};
+/// A new descriptor of an imported dma-buf.
+Fd export_handle(int card, std::uint32_t handle);
+
 /// First line of a file, without the newline; empty if it cannot be read.
 std::string read_line(const std::string& path);
 /// Writes `text`; returns 0 or errno.
