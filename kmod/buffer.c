@@ -8,6 +8,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
+#include <linux/iommu.h>
 #include <linux/iosys-map.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -284,6 +285,35 @@ struct sg_table *pagemix_attachment_sgtable(struct dma_buf_attachment *attachmen
 	struct pagemix_attachment *a = attachment->priv;
 
 	return &a->table;
+}
+
+/* Does an IOMMU translate the DMA of @dev? */
+static bool dev_is_translated(struct device *dev)
+{
+	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	return domain && domain->type & __IOMMU_DOMAIN_PAGING;
+}
+
+/**
+ * pagemix_buffer_attachments - count who imports a buffer
+ * @buffer: the buffer
+ * @out:    @attached, @mapped and @translated are filled in
+ */
+void pagemix_buffer_attachments(struct pagemix_buffer *buffer, struct pagemix_buf_attachments *out)
+{
+	struct pagemix_attachment *a;
+
+	out->attached = 0;
+	out->mapped = 0;
+	out->translated = 0;
+	mutex_lock(&buffer->lock);
+	list_for_each_entry(a, &buffer->attachments, node) {
+		out->attached++;
+		out->mapped += a->mapped;
+		out->translated += a->mapped && dev_is_translated(a->dev);
+	}
+	mutex_unlock(&buffer->lock);
 }
 
 static int buffer_fill(struct pagemix_buffer *buffer, const struct pagemix_alloc *args)

@@ -17,6 +17,12 @@
 #endif
 #endif
 
+/* 6.2 split dma_buf_map_attachment() by who holds the reservation lock. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define dma_buf_map_attachment_unlocked dma_buf_map_attachment
+#define dma_buf_unmap_attachment_unlocked dma_buf_unmap_attachment
+#endif
+
 /* 6.3 put vm_flags behind accessors. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)

@@ -190,6 +190,29 @@ out:
 	return err;
 }
 
+static long heap_buf_attachments(void __user *arg)
+{
+	struct pagemix_buf_attachments args;
+	struct pagemix_buffer *buffer;
+	struct dma_buf *dmabuf;
+	long err = -EINVAL;
+
+	if (copy_from_user(&args, arg, sizeof(args)))
+		return -EFAULT;
+	if (args.version != PAGEMIX_UAPI_VERSION || args.pad)
+		return -EINVAL;
+	dmabuf = dma_buf_get(args.fd);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	buffer = pagemix_buffer_of(dmabuf);
+	if (buffer) {
+		pagemix_buffer_attachments(buffer, &args);
+		err = copy_to_user(arg, &args, sizeof(args)) ? -EFAULT : 0;
+	}
+	dma_buf_put(dmabuf);
+	return err;
+}
+
 static long heap_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
@@ -205,6 +228,8 @@ static long heap_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return heap_buf_info(user);
 	case PAGEMIX_IOC_BUF_RUNS:
 		return heap_buf_runs(user);
+	case PAGEMIX_IOC_BUF_ATTACHMENTS:
+		return heap_buf_attachments(user);
 	default:
 		return -ENOTTY;
 	}

@@ -24,6 +24,8 @@ static const struct pagemix_op *const ops[] = {
 	&pagemix_op_nop,
 	&pagemix_op_map_sgtable,
 	&pagemix_op_unmap_sgtable,
+	&pagemix_op_sync_begin,
+	&pagemix_op_sync_end,
 };
 
 u32 pagemix_nr_ops(void)

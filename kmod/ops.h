@@ -68,6 +68,8 @@ struct pagemix_op {
 
 extern const struct pagemix_op pagemix_op_map_sgtable;
 extern const struct pagemix_op pagemix_op_unmap_sgtable;
+extern const struct pagemix_op pagemix_op_sync_begin;
+extern const struct pagemix_op pagemix_op_sync_end;
 
 const struct pagemix_op *pagemix_op_at(u32 index);
 const struct pagemix_op *pagemix_op_find(const char *name);

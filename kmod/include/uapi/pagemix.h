@@ -183,6 +183,26 @@ struct pagemix_buf_runs {
 };
 
 /**
+ * struct pagemix_buf_attachments - PAGEMIX_IOC_BUF_ATTACHMENTS: who imports it
+ * @version:    in: PAGEMIX_UAPI_VERSION
+ * @fd:         in: a dma-buf of this heap
+ * @attached:   out: devices attached now
+ * @mapped:     out: of these, with the buffer mapped for DMA
+ * @translated: out: of the mapped ones, behind an IOMMU that translates
+ * @pad:        in: 0
+ *
+ * Importers map when they like: at import, at first use or never.
+ */
+struct pagemix_buf_attachments {
+	__u32 version;
+	__s32 fd;
+	__u32 attached;
+	__u32 mapped;
+	__u32 translated;
+	__u32 pad;
+};
+
+/**
  * struct pagemix_target_info - PAGEMIX_IOC_TARGET_INFO
  * @version:         in: PAGEMIX_UAPI_VERSION
  * @domain:          out: enum pagemix_domain
@@ -296,6 +316,8 @@ struct pagemix_target_run {
 #define PAGEMIX_IOC_ALLOC	_IOWR(PAGEMIX_IOC_MAGIC, 0x01, struct pagemix_alloc)
 #define PAGEMIX_IOC_BUF_INFO	_IOWR(PAGEMIX_IOC_MAGIC, 0x02, struct pagemix_buf_info)
 #define PAGEMIX_IOC_BUF_RUNS	_IOWR(PAGEMIX_IOC_MAGIC, 0x03, struct pagemix_buf_runs)
+#define PAGEMIX_IOC_BUF_ATTACHMENTS \
+	_IOWR(PAGEMIX_IOC_MAGIC, 0x04, struct pagemix_buf_attachments)
 
 #define PAGEMIX_IOC_TARGET_INFO	_IOWR(PAGEMIX_IOC_MAGIC, 0x20, struct pagemix_target_info)
 #define PAGEMIX_IOC_TARGET_OP	_IOWR(PAGEMIX_IOC_MAGIC, 0x21, struct pagemix_target_op)
