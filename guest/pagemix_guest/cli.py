@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
                          help="one of " + ", ".join(machine_names(MACHINES)))
         sub.add_argument("--clock", default="instructions", metavar="KIND",
                          help=f"{' or '.join(CLOCKS)}; default: %(default)s")
-        sub.add_argument("--target", metavar="DEVICE[,PROPERTY=VALUE...]",
+        sub.add_argument("--target", metavar="DEVICE[,PROPERTY=VALUE...] ...",
                          help=f"{', '.join(TARGETS)}, with further properties of the QEMU "
                          "device; default: the machine's")
         sub.add_argument("--kernel", metavar="VERSION", help="default: the machine's")

@@ -29,6 +29,7 @@ LOOKUP = re.compile(rb"^IOTLB cache (HIT|MISS) asid=.* hit=(\d+) miss=(\d+) hit 
 INSERT = re.compile(rb"^IOTLB \+\+ asid=.* level=(\d+)$")
 REQUEST = re.compile(rb"^domain=\d+ virt_start=0x[0-9a-f]+ virt_end=0x[0-9a-f]+"
                      rb"( phys_start=0x[0-9a-f]+ flags=\d+)?$")
+TRANSLATE = re.compile(rb"^mr=\S+ rid=\d+ addr=0x[0-9a-f]+ flag=\d+$")
 MARKER = re.compile(r"@pagemix (begin|end) (\S+) (\d+)(?: (\d+))?$")
 
 # Trace event -> the counters it can raise; a counter is reported for a machine
@@ -37,14 +38,29 @@ COUNTERS = {
     "smmuv3_cmdq_opcode": ("smmu_cmd_tlbi", "smmu_cmd_sync"),
     "smmu_iotlb_lookup_hit": ("iotlb_hit",),
     "smmu_iotlb_lookup_miss": ("iotlb_miss",),
+    "smmu_iotlb_insert": ("iotlb_insert_level1", "iotlb_insert_level2", "iotlb_insert_level3"),
     "virtio_iommu_map": ("viommu_map",),
     "virtio_iommu_unmap": ("viommu_unmap",),
+    "virtio_iommu_translate": ("viommu_translate",),
 }
+INSERT_COUNTER = "iotlb_insert_level"
 
 
 def counters_of(events: Iterable[str]) -> list[str]:
     """Counters that a machine with these trace events has."""
     return [name for event in events for name in COUNTERS.get(event, ())]
+
+
+def missing_columns(events: Iterable[str]) -> dict[str, str] | None:
+    """What a run with device DMA would be asked for and this machine's IOMMU cannot tell.
+
+    An entry of context.pagemix.skipped, or None.
+    """
+    if "virtio_iommu_map" not in events:
+        return None
+    return {"what": "iotlb_hit, iotlb_miss, iotlb_insert_level<k>",
+            "why": "QEMU's virtio-iommu has no IOTLB: it looks up each access of the device anew "
+                   "(viommu_translate), in a tree of mapped ranges without levels"}
 
 
 @dataclass
@@ -57,6 +73,12 @@ class Phase:
     counts: Counter[str] = field(default_factory=Counter)
     insert_levels: Counter[int] = field(default_factory=Counter)  # IOTLB entries made, by level
     problem: str = ""
+
+    def count(self, counter: str) -> int:
+        """One counter of COUNTERS."""
+        if counter.startswith(INSERT_COUNTER):
+            return self.insert_levels[int(counter.removeprefix(INSERT_COUNTER))]
+        return self.counts[counter]
 
     def as_json(self) -> dict[str, Any]:
         """One element of events.json's phases."""
@@ -85,7 +107,8 @@ class Parser:
                           b"smmu_iotlb_lookup_hit": self._lookup,
                           b"smmu_iotlb_lookup_miss": self._lookup,
                           b"smmu_iotlb_insert": self._insert,
-                          b"virtio_iommu_map": self._map, b"virtio_iommu_unmap": self._unmap}
+                          b"virtio_iommu_map": self._map, b"virtio_iommu_unmap": self._unmap,
+                          b"virtio_iommu_translate": self._translate}
 
     def read(self, lines: Iterable[bytes]) -> Parser:
         """Takes all lines, each with its line end; the last may lack it."""
@@ -201,6 +224,12 @@ class Parser:
     def _unmap(self, rest: bytes) -> bool:
         return self._request(rest, "viommu_unmap", maps=False)
 
+    def _translate(self, rest: bytes) -> bool:
+        if not TRANSLATE.match(rest):
+            return False
+        self._phase.counts["viommu_translate"] += 1
+        return True
+
     def _request(self, rest: bytes, counter: str, *, maps: bool) -> bool:
         match = REQUEST.match(rest)
         if not match or (match[1] is not None) != maps:
@@ -232,7 +261,7 @@ def merge(run: dict[str, Any], phases: Sequence[Phase], counters: Sequence[str])
             notes.append(f"{phase.name} block {phase.block}: {phase.problem}")
         elif entry is not None:
             for counter in counters:
-                entry[counter] = phase.counts[counter] / phase.iterations
+                entry[counter] = phase.count(counter) / phase.iterations
         elif complete:
             what = "block" if phase.name in names else "benchmark"
             raise ValueError(f"marker '{phase.name}' block {phase.block}: no such {what} in "

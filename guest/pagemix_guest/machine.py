@@ -15,8 +15,8 @@ from .kernel import ARCHITECTURES
 
 TARGET_FILE = "@target-file@"  # replaced by the boot's file
 
-# The device whose DMA mappings are measured. It has the second slot of the
-# root bus, so it is 0000:00:02.0 everywhere.
+# The devices that are measured. The first of a machine has the second slot of
+# the root bus, so it is 0000:00:02.0 everywhere; further ones follow it.
 TARGETS = {
     # edu's own default mask, 28 bits, would force bounce buffers.
     "edu": ("-device", "edu,addr=02.0,dma_mask=0xffffffffffffffff"),
@@ -29,21 +29,39 @@ TARGETS = {
     "nvme-slot": ("-drive", "if=none,id=target,driver=null-co,read-zeroes=on,size=8G",
                   "-device", "pcie-root-port,id=slot,addr=02.0,chassis=1,slot=1",
                   "-device", "nvme,id=target,bus=slot,serial=pagemix,drive=target"),
+    # A display whose DRM driver imports dma-bufs; it needs --module cirrus.
+    "cirrus": ("-device", "cirrus-vga,addr=02.0"),
 }
+MAX_TARGETS = 3  # slots 2 to 4; the output disk has the fifth
 
 
-def target_arguments(target: str) -> list[str]:
-    """QEMU's arguments of NAME[,property=value...]; the properties go to the device."""
-    name, _, properties = target.partition(",")
-    arguments = list(TARGETS[name])
-    if properties:
-        arguments[-1] += "," + properties
-    return arguments
+def target_arguments(targets: str) -> list[str]:
+    """QEMU's arguments of each NAME[,property=value...]; the properties go to the device."""
+    words: list[str] = []
+    for slot, target in enumerate(targets.split(), start=2):
+        name, _, properties = target.partition(",")
+        arguments = [word.replace("addr=02.0", f"addr={slot:02d}.0") for word in TARGETS[name]]
+        if properties:
+            arguments[-1] += "," + properties
+        words += arguments
+    return words
 
 
 def uses_target_file(target: str) -> bool:
     """Whether the target needs the boot's file of pattern.py's bytes."""
     return any(TARGET_FILE in word for word in target_arguments(target))
+
+
+def check_targets(targets: str) -> None:
+    """UsageError unless it is one to three words that check_target() takes, at most one a drive."""
+    words = targets.split()
+    if not 1 <= len(words) <= MAX_TARGETS:
+        raise UsageError(f"target '{targets}': allowed are 1 to {MAX_TARGETS} of {one_of(TARGETS)}")
+    for word in words:
+        check_target(word)
+    names = [word.partition(",")[0] for word in words]
+    if len(set(names)) != len(names) or sum("-drive" in TARGETS[name] for name in names) > 1:
+        raise UsageError(f"target '{targets}': each once, and one drive at most")
 
 
 def check_target(target: str) -> None:
@@ -63,7 +81,7 @@ KEYS = {
     "cpus": "1..8; more than 1 only with --clock emulated",
     "memory": "QEMU's -m with unit, such as 2G",
     "qemu": "further QEMU arguments",
-    "target": one_of(TARGETS),
+    "target": f"one or more of {one_of(TARGETS)}",
     "append": "further kernel arguments",
     "modules": "kernel modules to load, in order",
     "trace": "QEMU trace events to count",
@@ -91,7 +109,7 @@ class Machine:
     def changed(self, target: str | None, kernel: str | None, modules: Sequence[str]) -> Machine:
         """The machine with another target or kernel (None keeps it) and further modules."""
         if target is not None:
-            check_target(target)
+            check_targets(target)
         return replace(self, target=target or self.target, kernel=kernel or self.kernel,
                        modules=(*self.modules, *modules))
 
@@ -132,7 +150,10 @@ def parse_machine(text: str, name: str, path: Path) -> Machine:
     _match(path, values, "arch", "|".join(ARCHITECTURES))
     _match(path, values, "kernel", r"[0-9]+\.[0-9]+[0-9a-z.+~-]*")
     _match(path, values, "memory", r"[1-9][0-9]*[MG]")
-    _match(path, values, "target", "|".join(TARGETS))
+    try:
+        check_targets(values["target"])
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
     _match(path, values, "cpus", "[1-8]", "1")
     for key in ("modules", "trace"):
         for word in values.get(key, "").split():

@@ -21,7 +21,7 @@ from .build import PROGRAM, SOURCE, build_module, build_program, find_executable
 from .cache import cache_root
 from .console import Console, Screen
 from .errors import GuestError, UsageError
-from .events import Parser, counters_of, merge
+from .events import Parser, counters_of, merge, missing_columns
 from .image import Added, Content, build_image
 from .kernel import fetch
 from .machine import Machine, uses_target_file
@@ -259,6 +259,9 @@ def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Pa
         with open(files.trace, "rb") as trace:
             parser = Parser().read(trace)
         counters = counters_of(request.machine.trace)
+        missing = missing_columns(request.machine.trace)
+        if missing and any(entry["name"].startswith("use_") for entry in run["benchmarks"]):
+            run["context"]["pagemix"].setdefault("skipped", []).append(missing)
         (out / "events.json").write_text(json.dumps(
             {"schema": 1, "counters": counters, **guest, **parser.as_json()}, indent=1) + "\n",
             encoding="utf-8")

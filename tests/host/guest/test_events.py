@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pagemix_guest.events import Parser, counters_of, merge, parse_trace
+from pagemix_guest.events import Parser, counters_of, merge, missing_columns, parse_trace
 
 DATA = Path(__file__).parent / "data"
 SPELLINGS = ("7.2", "10")
@@ -246,8 +246,35 @@ def test_interrupted_run_may_lack_an_entry() -> None:
 
 
 def test_counters_follow_the_traced_events() -> None:
-    assert counters_of(SMMU) == ["smmu_cmd_tlbi", "smmu_cmd_sync", "iotlb_hit", "iotlb_miss"]
+    assert counters_of(SMMU) == ["smmu_cmd_tlbi", "smmu_cmd_sync", "iotlb_hit", "iotlb_miss",
+                                 "iotlb_insert_level1", "iotlb_insert_level2",
+                                 "iotlb_insert_level3"]
     assert counters_of(("virtio_iommu_map",)) == ["viommu_map"]
+
+
+def test_insertions_are_counted_by_level() -> None:
+    insert = b"smmu_iotlb_insert IOTLB ++ asid=1 addr=0x%x tg=1 level=%d\n"
+    phases = parse_trace([*begin("a"), insert % (0x1000, 3), insert % (0x2000, 3),
+                          insert % (0x200000, 2), *end("a", 2)]).phases
+    run = run_json(("a", 0))
+    assert merge(run, phases, counters_of(SMMU)) == []
+    entry = run["benchmarks"][0]
+    assert (entry["iotlb_insert_level1"], entry["iotlb_insert_level2"],
+            entry["iotlb_insert_level3"]) == (0, 0.5, 1)
+
+
+def test_translations_of_a_virtio_iommu() -> None:
+    line = b"virtio_iommu_translate mr=virtio-iommu-pci-2 rid=16 addr=0x1000 flag=2\n"
+    broken = b"virtio_iommu_translate mr=virtio-iommu-pci-2 rid=16\n"
+    assert only(parse_trace([*begin("a"), line, line, *end("a", 1)])) == {"viommu_translate": 2}
+    assert parse_trace([*begin("a"), broken, *end("a", 1)]).phases[0].problem
+
+
+def test_what_an_iommu_cannot_tell_is_said() -> None:
+    assert missing_columns(SMMU) is None
+    missing = missing_columns(("virtio_iommu_map", "virtio_iommu_unmap"))
+    assert missing is not None
+    assert "iotlb_miss" in missing["what"] and "no IOTLB" in missing["why"]
 
 
 def test_events_json() -> None:

@@ -8,7 +8,8 @@ import pytest
 from pagemix_guest.cli import MACHINES
 from pagemix_guest.errors import UsageError
 from pagemix_guest.events import COUNTERS, counters_of
-from pagemix_guest.machine import load_machine, machine_names, parse_machine
+from pagemix_guest.machine import (load_machine, machine_names, parse_machine,
+                                    target_arguments)
 
 GOOD = {"arch": "arm64", "kernel": "6.12", "cpu": "cortex-a72", "memory": "2G", "target": "edu"}
 
@@ -72,6 +73,21 @@ def test_unknown_machine_names_those_there_are(tmp_path: Path) -> None:
     (tmp_path / "one.ini").write_text(text_of(), encoding="utf-8")
     with pytest.raises(UsageError, match="'two'.*one"):
         load_machine(tmp_path, "two")
+
+
+def test_several_targets_have_slots_of_their_own() -> None:
+    words = target_arguments("edu nvme,mdts=5")
+    assert "edu,addr=02.0,dma_mask=0xffffffffffffffff" in words
+    assert "nvme,addr=03.0,serial=pagemix,drive=target,mdts=5" in words
+    assert "cirrus-vga,addr=04.0" in target_arguments("edu nvme cirrus")
+
+
+@pytest.mark.parametrize("targets", ["", "edu edu", "nvme nvme-file", "edu nvme cirrus nvme-slot",
+                                     "edu nvme,mdts"])
+def test_wrong_targets(targets: str) -> None:
+    machine = parse_machine(text_of(), "m", Path("m.ini"))
+    with pytest.raises(UsageError):
+        machine.changed(targets, None, [])
 
 
 def test_changes_of_the_command_line() -> None:
