@@ -122,6 +122,7 @@ class Console:
     fatal: bool = False
     running: bool = False  # a command has started and not ended
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=40))
+    hidden: deque[str] = field(default_factory=lambda: deque(maxlen=20))  # said, but not shown
     _assembler: LineAssembler = field(default_factory=LineAssembler)
     _came: set[str] = field(default_factory=set)
 
@@ -169,6 +170,8 @@ class Console:
                 return []
         if self.verbose or (self.running and (not self.quiet or text.startswith("["))):
             return [text]
+        if self.running:
+            self.hidden.append(text)
         return []
 
 

@@ -170,6 +170,9 @@ def _boot_and_collect(request: Request, files: Boot) -> int:
         raise failed(problem, console, files.log)
     for index, code in enumerate(codes):
         if code:
+            # With --quiet nobody has seen why.
+            for text in console.hidden:
+                print(text, file=sys.stderr)
             say(f"command {index + 1} of {len(request.commands)} ended with {code}: "
                 + shlex.join(request.commands[index]))
     if len(codes) < len(request.commands) and not any(codes):

@@ -104,6 +104,15 @@ def test_what_is_shown(options: dict[str, bool], expected: list[str]) -> None:
     assert not console.running
 
 
+def test_what_quiet_hides_is_kept_for_a_failure() -> None:
+    console = Console(quiet=True)
+    console.feed(SESSION)
+    assert list(console.hidden) == ["a table"]
+    loud = Console()
+    loud.feed(SESSION)
+    assert list(loud.hidden) == []
+
+
 def test_init_complains_and_the_log_has_an_end() -> None:
     console = Console()
     console.feed("".join(f"line {i}\n" for i in range(100)))
