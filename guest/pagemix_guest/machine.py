@@ -82,11 +82,12 @@ KEYS = {
     "memory": "QEMU's -m with unit, such as 2G",
     "qemu": "further QEMU arguments",
     "target": f"one or more of {one_of(TARGETS)}",
+    "dma_coherent": "yes or no: whether devices snoop the CPU's caches; default yes",
     "append": "further kernel arguments",
     "modules": "kernel modules to load, in order",
     "trace": "QEMU trace events to count",
 }
-OPTIONAL = {"description", "cpus", "qemu", "append", "modules", "trace"}
+OPTIONAL = {"description", "cpus", "qemu", "dma_coherent", "append", "modules", "trace"}
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Machine:
     description: str = ""
     cpus: int = 1
     qemu: tuple[str, ...] = ()
+    dma_coherent: bool = True
     append: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     trace: tuple[str, ...] = ()
@@ -155,6 +157,7 @@ def parse_machine(text: str, name: str, path: Path) -> Machine:
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     _match(path, values, "cpus", "[1-8]", "1")
+    _match(path, values, "dma_coherent", "yes|no", "yes")
     for key in ("modules", "trace"):
         for word in values.get(key, "").split():
             if not re.fullmatch(r"[A-Za-z0-9_-]+", word):
@@ -166,7 +169,8 @@ def parse_machine(text: str, name: str, path: Path) -> Machine:
     return Machine(name=name, arch=values["arch"], kernel=values["kernel"], cpu=values["cpu"],
                    memory=values["memory"], target=values["target"],
                    description=values.get("description", ""), cpus=int(values.get("cpus", "1")),
-                   qemu=qemu, append=tuple(values.get("append", "").split()),
+                   qemu=qemu, dma_coherent=values.get("dma_coherent", "yes") == "yes",
+                   append=tuple(values.get("append", "").split()),
                    modules=tuple(values.get("modules", "").split()),
                    trace=tuple(values.get("trace", "").split()))
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .console import Console
+from .dtb import without_coherent_pci
 from .errors import GuestError, UsageError, checked, one_of
 from .machine import TARGET_FILE, Machine, target_arguments
 from .qmp import Monitor
@@ -54,6 +55,11 @@ class Boot:
         """The drive of targets that are a file."""
         return self.disk.with_name("target.img")
 
+    @property
+    def tree(self) -> Path:
+        """The device tree of machines that do not take QEMU's."""
+        return self.disk.with_name("machine.dtb")
+
 
 @functools.cache
 def version(binary: str) -> str:
@@ -67,6 +73,18 @@ def trace_events(binary: str) -> frozenset[str]:
     return frozenset(checked([binary, "-trace", "help"], what="QEMU's trace events").split())
 
 
+def board(machine: Machine) -> list[str]:
+    """QEMU's arguments that decide its device tree."""
+    return [*machine.qemu, "-cpu", machine.cpu, "-smp", str(machine.cpus), "-m", machine.memory]
+
+
+def write_tree(machine: Machine, boot: Boot) -> None:
+    """The device tree of a machine that is not coherent, made from QEMU's own."""
+    checked([BINARIES[machine.arch], "-nodefaults", "-no-user-config", "-display", "none",
+             *board(machine), "-machine", f"dumpdtb={boot.tree}"], what="QEMU's device tree")
+    boot.tree.write_bytes(without_coherent_pci(boot.tree.read_bytes()))
+
+
 def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]) -> list[str]:
     """QEMU's arguments for a boot."""
     if clock not in CLOCKS:
@@ -77,8 +95,7 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
     binary = BINARIES[machine.arch]
     arguments = [
         binary, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-        "-monitor", "none", *machine.qemu, "-cpu", machine.cpu, "-smp", str(machine.cpus),
-        "-m", machine.memory, *CLOCKS[clock], "-seed", "1",
+        "-monitor", "none", *board(machine), *CLOCKS[clock], "-seed", "1",
         "-rtc", f"base={GUEST_DATE},clock=vm",
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
         *(word.replace(TARGET_FILE, str(boot.target)) for word in target_arguments(machine.target)),
@@ -89,6 +106,8 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
         "-kernel", str(boot.vmlinuz), "-initrd", str(boot.initramfs),
         "-append", " ".join((f"console={CONSOLES[machine.arch]}", *KERNEL_ARGUMENTS,
                              *machine.append, *append))]
+    if not machine.dma_coherent:
+        arguments += ["-dtb", str(boot.tree)]
     if machine.trace:
         known = trace_events(binary)
         for event in (CONSOLE_EVENT, *machine.trace):
@@ -103,7 +122,7 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
 def shown_command(arguments: Sequence[str], boot: Boot) -> list[str]:
     """The command with this host's paths replaced by their last part."""
     shown = list(arguments)
-    for path in (boot.initramfs, boot.disk, boot.target, boot.trace, boot.vmlinuz):
+    for path in (boot.initramfs, boot.disk, boot.target, boot.tree, boot.trace, boot.vmlinuz):
         shown = [re.sub(re.escape(str(path)) + r"(?![^,])", path.name, word) for word in shown]
     return shown
 

@@ -27,7 +27,7 @@ from .kernel import fetch
 from .machine import Machine, uses_target_file
 from .pattern import write_pattern
 from .qemu import (BINARIES, CONSOLES, GUEST_DATE, Boot, Ending, boot, command_line, shown_command,
-                   version)
+                   version, write_tree)
 
 CLOCK_KINDS = {"instructions": "instructions", "emulated": "emulated-ns"}
 DISK_BYTES = 1 << 30  # sparse; only what /out holds is written
@@ -123,6 +123,8 @@ def execute(request: Request) -> int:
     files.initramfs.write_bytes(image)
     if uses_target_file(machine.target):
         write_pattern(files.target)
+    if not machine.dma_coherent:
+        write_tree(machine, files)
     with open(files.disk, "wb") as disk:
         disk.truncate(DISK_BYTES)
     try:
@@ -139,7 +141,7 @@ def _clean(files: Boot, *, keep: bool, log: bool) -> None:
     if keep:
         say(f"kept {files.log.parent}")
         return
-    for path in (files.trace, files.disk, files.target, files.initramfs):
+    for path in (files.trace, files.disk, files.target, files.tree, files.initramfs):
         path.unlink(missing_ok=True)
     if not log:
         shutil.rmtree(files.log.parent)
