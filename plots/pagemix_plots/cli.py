@@ -7,9 +7,9 @@ import argparse
 import pathlib
 import sys
 
-from . import alloc_series, headline, index, vmtrace
+from . import alloc_series, compare, headline, index, vmtrace
 from .fields import RunError
-from .load import load_run
+from .load import labels, load_run
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,6 +29,22 @@ def _parser() -> argparse.ArgumentParser:
     words = commands.add_parser("headline", help="print the headline and its table as text")
     words.add_argument("runs", metavar="RUN", nargs="+", type=pathlib.Path, help=run_help)
     words.set_defaults(call=_headline)
+
+    both = commands.add_parser(
+        "compare", help="runs, or mixes within a run, benchmark by benchmark",
+        description="Compares each further run with the first, or two mixes within each run. "
+                    "Text of 72 columns, Markdown, ready for a mail. Exit code 1 on a regression "
+                    "beyond --fail-above.")
+    both.add_argument("runs", metavar="RUN", nargs="+", type=pathlib.Path, help=run_help)
+    both.add_argument("--mixes", metavar=("BASE", "OTHER"), nargs=2,
+                      help="compare two mixes within each run")
+    both.add_argument("--noise", action="store_true",
+                      help="print the noise floor of each run instead: its even against its odd "
+                           "blocks")
+    both.add_argument("--fail-above", metavar="PERCENT", type=_percent,
+                      help="exit code 1 when a benchmark is worse by more")
+    both.add_argument("--html", metavar="FILE", type=pathlib.Path, help="write a page as well")
+    both.set_defaults(call=_compare)
 
     trace = commands.add_parser("trace", help="sum direct compaction and reclaim of a trace's text")
     trace.add_argument("files", metavar="FILE", nargs="+", type=pathlib.Path)
@@ -53,6 +69,42 @@ def _headline(args: argparse.Namespace) -> None:
     sys.stdout.write(headline.text([load_run(path) for path in args.runs]))
 
 
+def _percent(text: str) -> float:
+    value = float(text)  # argparse names a ValueError's argument
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: want a percentage of at least 0")
+    return value
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from . import compare_text
+
+    runs = [load_run(path) for path in args.runs]
+    names = labels(runs)
+    if args.noise:
+        for run, name in zip(runs, names, strict=True):
+            sys.stdout.write(compare_text.noise(run, name))
+        return 0
+    if args.mixes:
+        found = [compare.mixes(run, name, *args.mixes)
+                 for run, name in zip(runs, names, strict=True)]
+    elif len(runs) < 2:
+        raise RunError("compare: want two runs, or one with --mixes or --noise")
+    else:
+        found = [compare.runs(runs[0], run, names[0], name)
+                 for run, name in zip(runs[1:], names[1:], strict=True)]
+    print("\n".join(compare_text.text(one) for one in found), end="")
+    if args.html:
+        args.html.write_text(compare_text.document(found), encoding="utf-8")
+    if args.fail_above is None:
+        return 0
+    worse = [row for one in found for row in one.regressions(args.fail_above / 100)]
+    for row in worse:
+        print(f"pagemix-report: {row.name.text} is worse by {compare_text.part_words(row.part)}, "
+              f"more than {args.fail_above:g} %", file=sys.stderr)
+    return 1 if worse else 0
+
+
 def _trace(args: argparse.Namespace) -> None:
     for file in args.files:
         print(f"{file}: {vmtrace.read(file).words}")
@@ -63,10 +115,11 @@ def _index(args: argparse.Namespace) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit code: 0, 1 for a run or file that cannot be used, 2 for a wrong command line."""
+    """Exit code: 0; 1 for a run or file that cannot be used or a regression; 2 for a wrong
+    command line."""
     args = _parser().parse_args(argv)
     try:
-        args.call(args)
+        return int(args.call(args) or 0)
     except RunError as error:
         print(f"pagemix-report: {error}", file=sys.stderr)
         return 1
@@ -74,4 +127,3 @@ def main(argv: list[str] | None = None) -> int:
         print(f"pagemix-report: {error.filename or 'output'}: {error.strerror or error}",
               file=sys.stderr)
         return 1
-    return 0

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons: verdicts, refusals, text that fits a mail, exit codes."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from make_use import make_use_run
+from pagemix_plots import compare, compare_text, pairs
+from pagemix_plots.fields import RunError
+from pagemix_plots.load import Run, load_run
+
+Load = Callable[..., Run]
+FEW: dict[str, Any] = {"mixes": ("order0", "order4", "order9"),
+                       "families": ("map_sgtable", "unmap_sgtable")}
+
+
+def test_the_same_run_is_the_same(run: Load) -> None:
+    found = compare.runs(run(**FEW), run("b", **FEW), "a", "b")
+    assert {row.verdict for row in found.rows} == {compare.SAME}
+    assert not found.counts and found.counted > 100 and not found.alone and not found.differs
+    assert found.floor == compare.LEAST_FLOOR
+
+
+def test_a_slower_family_is_found_and_nothing_else(run: Load) -> None:
+    slow = run("b", cost=lambda f, m, l: 12_000.0 if f == "unmap_sgtable" and m == "order0" else
+               None, **FEW)
+    found = compare.runs(run(**FEW), slow, "a", "b")
+    worse = [row for row in found.rows if row.verdict != compare.SAME]
+    assert {(r.name.family, dict(r.name.params)["mix"]) for r in worse} == {
+        ("unmap_sgtable", "order0")}
+    assert {row.verdict for row in worse} == {compare.WORSE}
+    assert worse[0].part == pytest.approx(12_000 / 10_752 - 1)
+    assert len(found.regressions(0.10)) == 2 and not found.regressions(0.12)
+    back = compare.runs(slow, run("c", **FEW), "b", "a")
+    assert {r.verdict for r in back.rows} == {compare.SAME, compare.BETTER}
+
+
+def test_few_samples_are_not_judged(run: Load) -> None:
+    few = dict(FEW, blocks=1, iterations=3)
+    found = compare.runs(run(**few), run("b", **few), "a", "b")
+    assert {row.verdict for row in found.rows} == {compare.FEW}
+
+
+def test_shifts_below_the_floor_are_no_difference() -> None:
+    rng = np.random.default_rng(1)
+    shift = pairs.compare(rng.normal(100, 1, 5000), rng.normal(101, 1, 5000))
+    name = compare.names.parse("sample_cost/timer:user")
+    assert compare.judge([(name, shift)], 0.02)[0].verdict == compare.SAME
+    assert compare.judge([(name, shift)], 0.005)[0].verdict == compare.WORSE
+
+
+def test_the_floor_is_that_of_the_halves(run: Load) -> None:
+    assert compare.noise_floor([run(blocks=1)]) == compare.LEAST_FLOOR
+    quiet = compare.noise_floor([run("b", clock="hardware-ns", blocks=20, iterations=40, **FEW)])
+    loud = compare.noise_floor([run("c", clock="emulated-ns", blocks=20, iterations=40, **FEW)])
+    assert compare.LEAST_FLOOR < quiet < 0.02 < loud
+
+
+def test_no_difference_in_a_a(run: Load) -> None:
+    """Resampled from one set of samples: at most one in twenty pairs of runs shows a difference."""
+    rng = np.random.default_rng(8)
+    pool = {b.name: b.samples for b in run(clock="hardware-ns", blocks=10, iterations=40,
+                                           **FEW).benchmarks.values()}
+    floor = compare.noise_floor([run("b", clock="hardware-ns", blocks=10, iterations=40, **FEW)])
+    clean = sum(all(row.verdict == compare.SAME for row in compare.judge(
+        [(name, pairs.compare(rng.choice(s, 200), rng.choice(s, 200)))
+         for name, s in pool.items()], floor)) for _ in range(200))
+    assert clean >= 190
+
+
+def test_two_percent_of_a_thousand_samples_is_found(run: Load) -> None:
+    rng = np.random.default_rng(9)
+    one = run(clock="hardware-ns", blocks=10, iterations=100, mixes=("order0",),
+              families=("map_sgtable",), layouts=("scattered",))
+    (samples,) = [b.samples for b in one.benchmarks.values() if b.name.family == "map_sgtable"]
+    name = compare.names.parse("sample_cost/timer:user")
+    floor = compare.noise_floor([one])
+    found = sum(compare.judge([(name, pairs.compare(rng.choice(samples, 1000),
+                                                    rng.choice(samples, 1000) * 1.02))],
+                              floor)[0].verdict == compare.WORSE for _ in range(200))
+    assert samples.size == 1000 and found >= 190
+
+
+def test_clocks_are_not_compared_but_counts_are(run: Load) -> None:
+    found = compare.runs(run(**FEW), run("b", clock="hardware-ns", **FEW), "a", "b")
+    assert not found.rows and found.counted > 100
+    text = compare_text.text(found)
+    assert "Clocks instructions and hardware-ns do not compare" in text
+    assert re.search(r"Of \d+ counts that both have, 0 differ\.", text.replace("\n", " "))
+    with pytest.raises(RunError, match="do not compare.*nor is there a count"):
+        compare.runs(run("c", mixes=(), families=()),
+                     run("d", clock="hardware-ns", mixes=(), families=()), "a", "b")
+
+
+def test_noise_is_not_compared(run: Load) -> None:
+    noisy = run(clock="emulated-ns", **FEW)
+    assert "noise" in compare.runs(noisy, noisy, "a", "b").refused
+    assert "noise" in compare.mixes(noisy, "a", "order0", "order4").refused
+
+
+def test_machines_differ_in_counts(run: Load) -> None:
+    found = compare.runs(run(**FEW), run("b", machine="virtio-iommu", **FEW), "smmuv3",
+                         "virtio-iommu")
+    assert ("machine", "smmuv3", "virtio-iommu") in found.differs
+    assert ("IOMMU", "arm-smmu-v3", "virtio-iommu") in found.differs
+    words = dict(compare_text.count_groups(found.counts))
+    assert "smmu_cmd_tlbi: 6 -> 0" in words
+    assert any(w.startswith("viommu_map: 0 -> 2,557") for w in words)
+
+
+def test_mixes_within_a_run(run: Load) -> None:
+    one = run(**FEW)
+    found = compare.mixes(one, "smmuv3", "order0", "order9")
+    row = next(r for r in found.rows if r.name.text.startswith(
+        "map_sgtable/mix:order0/layout:scattered"))
+    assert (row.shift.base_median, row.shift.other_median) == (1_652_800, 4_130)
+    assert row.verdict == compare.BETTER
+    assert any(c.counter == "leaves_2097152" and (c.base, c.other) == (0, 5) for c in found.counts)
+    with pytest.raises(RunError, match="no benchmark of both mix order0 and mix nope; it has "
+                       "order0, order4, order9"):
+        compare.mixes(one, "smmuv3", "order0", "nope")
+
+
+@pytest.mark.parametrize("make", ["plain", "use"])
+def test_text_fits_a_mail(run: Load, tmp_path: pathlib.Path, make: str) -> None:
+    if make == "use":
+        one, two = (load_run(make_use_run(tmp_path / n, noise=0.02, map_families=True))
+                    for n in "ab")
+    else:
+        one, two = run(), run("b", machine="virtio-iommu",
+                              cost=lambda f, m, l: 1e9 if f == "alloc" else None)
+    for found in (compare.runs(one, two, "one", "two"),
+                  compare.mixes(one, "one", "order0", "order9")):
+        text = compare_text.text(found)
+        assert max(map(len, text.splitlines())) <= 72
+        tables = [line for line in text.splitlines() if line.startswith("|")]
+        assert len([line for line in tables if line.startswith("|-")]) == len(
+            compare_text.grouped(found.rows))
+        assert text.isascii()
+
+
+def test_a_table_line_by_hand(run: Load) -> None:
+    text = compare_text.text(compare.mixes(run(**FEW), "smmuv3", "order0", "order4"))
+    assert ("| scattered | 1.65 M | 167 k | -89.9 % | -89.9, -89.9 | better  |" in text
+            or "| scattered | 1.65 M |  167 k | -89.9 % | -89.9, -89.9 | better  |" in text), text
+
+
+def test_command(folder: Callable[..., pathlib.Path], program: pathlib.Path, tmp_path: pathlib.Path
+                 ) -> None:
+    one = folder(**FEW)
+    two = folder("b", cost=lambda f, m, l: 12_000.0 if f == "unmap_sgtable" and m == "order0" else
+                 None, **FEW)
+
+    def compared(*args: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program, "compare", *map(str, args)], capture_output=True, text=True)
+
+    assert compared(one, two).returncode == 0
+    assert compared(one, two, "--fail-above", 20).returncode == 0
+    failed = compared(one, two, "--fail-above", 5)
+    assert failed.returncode == 1 and "is worse by +11.6 %, more than 5 %" in failed.stderr
+    assert compared(one).returncode == 1
+    assert "want two runs" in compared(one).stderr
+    noise = compared("--noise", one)
+    assert noise.returncode == 0 and "noise floor 0.1 %" in noise.stdout
+    assert compared(one, two, "--fail-above", "-1").returncode == 2
+    page = tmp_path / "page.html"
+    assert compared(one, "--mixes", "order0", "order4", "--html", page).returncode == 0
+    assert "http" not in page.read_text() and "verdict-better" in page.read_text()
