@@ -7,7 +7,7 @@ import argparse
 import pathlib
 import sys
 
-from . import alloc_series, compare, headline, index, vmtrace
+from . import alloc_series, compare, headline, index, verdict, vmtrace
 from .fields import RunError
 from .load import labels, load_run
 
@@ -45,6 +45,12 @@ def _parser() -> argparse.ArgumentParser:
                       help="exit code 1 when a benchmark is worse by more")
     both.add_argument("--html", metavar="FILE", type=pathlib.Path, help="write a page as well")
     both.set_defaults(call=_compare)
+
+    answer = commands.add_parser("verdict", help="from how many uses a mix pays off")
+    answer.add_argument("runs", metavar="RUN", nargs="+", type=pathlib.Path, help=run_help)
+    answer.add_argument("--pair", metavar=("BASE", "OTHER"), nargs=2, action="append",
+                        help="mixes to weigh; may be repeated (default: those under discussion)")
+    answer.set_defaults(call=_verdict)
 
     trace = commands.add_parser("trace", help="sum direct compaction and reclaim of a trace's text")
     trace.add_argument("files", metavar="FILE", nargs="+", type=pathlib.Path)
@@ -103,6 +109,13 @@ def _compare(args: argparse.Namespace) -> int:
         print(f"pagemix-report: {row.name.text} is worse by {compare_text.part_words(row.part)}, "
               f"more than {args.fail_above:g} %", file=sys.stderr)
     return 1 if worse else 0
+
+
+def _verdict(args: argparse.Namespace) -> None:
+    runs = [load_run(path) for path in args.runs]
+    pairs = tuple((base, other) for base, other in args.pair or verdict.PAIRS)
+    print("\n".join(verdict.text(run, label, pairs)
+                    for run, label in zip(runs, labels(runs), strict=True)), end="")
 
 
 def _trace(args: argparse.Namespace) -> None:
