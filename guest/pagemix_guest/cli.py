@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from . import build, kernel
@@ -68,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
                          help=f"{', '.join(TARGETS)}, with further properties of the QEMU "
                          "device; default: the machine's")
         sub.add_argument("--kernel", metavar="VERSION", help="default: the machine's")
+        sub.add_argument("--memory", metavar="SIZE", help="such as 1G; default: the machine's")
         sub.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS",
                          help="of the whole boot; default: %(default)g")
         sub.add_argument("--out", type=Path, metavar="DIR",
@@ -126,6 +128,10 @@ def request_of(options: argparse.Namespace, words: Sequence[str],
         raise UsageError(f"--timeout {options.timeout:g}: allowed are 1 to 86400 seconds")
     machine = load_machine(MACHINES, options.machine)
     machine = machine.changed(options.target, options.kernel, options.module)
+    if options.memory is not None:
+        if not re.fullmatch("[1-9][0-9]*[MG]", options.memory):
+            raise UsageError(f"--memory '{options.memory}': allowed are sizes such as 512M or 1G")
+        machine = replace(machine, memory=options.memory)
     try:
         expected = tuple(re.compile(text) for text in options.expect_kernel)
     except re.error as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pagemix_guest.cli import MACHINES
+from pagemix_guest.cli import MACHINES, parser, request_of
 from pagemix_guest.errors import UsageError
 from pagemix_guest.events import COUNTERS, counters_of
 from pagemix_guest.machine import (load_machine, machine_names, parse_machine,
@@ -97,3 +97,12 @@ def test_changes_of_the_command_line() -> None:
     assert (other.target, other.kernel, other.modules) == ("nvme", "6.1", ("a", "b"))
     with pytest.raises(UsageError, match="'gpu'.*edu, nvme"):
         machine.changed("gpu", None, [])
+
+
+def test_memory_of_the_command_line() -> None:
+    options = ["run", "--machine", "smmuv3", "--memory"]
+    assert request_of(parser().parse_args([*options, "1G"]), ["true"],
+                      [*options, "1G", "--", "true"]).machine.memory == "1G"
+    for wrong in ("1", "0G", "1T", "1G,slots=2"):
+        with pytest.raises(UsageError, match="512M or 1G"):
+            request_of(parser().parse_args([*options, wrong]), ["true"], ["--"])
