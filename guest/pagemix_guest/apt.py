@@ -8,12 +8,17 @@ dpkg state are neither read nor written. apt checks signatures and checksums.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import GuestError, checked
 from .sources import debian_sources, host_codename
+
+
+# "Inst libaio1:arm64 (0.3.113-4 Debian:12.9/stable [arm64])" of apt-get --simulate
+INSTALL = re.compile(r"^Inst ([^\s:]+)(?::\S+)? \((\S+) .*\[(\w+)\]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,15 @@ class Apt:
                 except GuestError:
                     continue
             return found
+
+    def install_set(self, spec: str) -> list[Package]:
+        """`spec` (NAME:ARCH) and the libraries of its architecture that it needs."""
+        name, _, arch = spec.partition(":")
+        text = self._run("apt-get", "-q", "--simulate", "--no-install-recommends", "install", spec,
+                         what=f"dependencies of {spec}")
+        found = [Package(match[1], match[2], match[3]) for match in INSTALL.finditer(text)]
+        return [package for package in found if package.arch == arch
+                and (package.name == name or re.match(r"lib|zlib", package.name))]
 
     def download(self, packages: Sequence[Package], folder: Path) -> list[Path]:
         """Downloads into `folder`; apt has checked each file that is returned."""

@@ -153,21 +153,21 @@ class Console:
     def _wanted(self, line: Line, text: str) -> list[str]:
         if line.kernel:
             return [text] if self.verbose else []
+        # Init's lines and markers may follow output that has no line end of its own.
         told = INIT.search(text)
+        own = told or MARKER.search(text)
+        said = text[:own.start()].rstrip() if own else text
+        shown = self._said(said) if said or not own else []
         if told:
-            if told[1] == "fail":
-                self.complaints.append(told[2])
             if told[1] == "qmp":
                 self.requests.append(told[2])
-                return []
+                return shown
+            if told[1] == "fail":
+                self.complaints.append(told[2])
             self.running = told[1] == "start"
-            return []
-        # A marker may follow a progress line that has no end of its own.
-        marker = MARKER.search(text)
-        if marker:
-            text = text[:marker.start()].rstrip()
-            if not text:
-                return []
+        return shown
+
+    def _said(self, text: str) -> list[str]:
         if self.verbose or (self.running and (not self.quiet or text.startswith("["))):
             return [text]
         if self.running:

@@ -26,7 +26,8 @@ TARGETS = {
     "nvme-file": ("-drive", f"if=none,id=target,format=raw,file={TARGET_FILE}",
                   "-device", "nvme,addr=02.0,serial=pagemix,drive=target"),
     # In a slot of its own, where it can be unplugged and plugged: 0000:01:00.0.
-    "nvme-slot": ("-drive", "if=none,id=target,driver=null-co,read-zeroes=on,size=8G",
+    # A -drive would go with the device when it is unplugged.
+    "nvme-slot": ("-blockdev", "driver=null-co,node-name=target,read-zeroes=on,size=8589934592",
                   "-device", "pcie-root-port,id=slot,addr=02.0,chassis=1,slot=1",
                   "-device", "nvme,id=target,bus=slot,serial=pagemix,drive=target"),
     # A display whose DRM driver imports dma-bufs; it needs --module cirrus.
@@ -60,7 +61,8 @@ def check_targets(targets: str) -> None:
     for word in words:
         check_target(word)
     names = [word.partition(",")[0] for word in words]
-    if len(set(names)) != len(names) or sum("-drive" in TARGETS[name] for name in names) > 1:
+    if len(set(names)) != len(names) or sum(
+            "drive=target" in TARGETS[name][-1] for name in names) > 1:
         raise UsageError(f"target '{targets}': each once, and one drive at most")
 
 
@@ -72,6 +74,7 @@ def check_target(target: str) -> None:
     if comma and not re.fullmatch(r"([a-z][a-z0-9_.-]*=[^,\s]+)(,[a-z][a-z0-9_.-]*=[^,\s]+)*",
                                   properties):
         raise UsageError(f"target '{target}': after the name only property=value, by commas")
+
 
 KEYS = {
     "description": "one line for people",

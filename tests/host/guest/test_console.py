@@ -104,6 +104,13 @@ def test_what_is_shown(options: dict[str, bool], expected: list[str]) -> None:
     assert not console.running
 
 
+def test_output_without_a_line_end_is_shown() -> None:
+    console = Console()
+    assert console.feed("@pagemix-guest start 0\r\nno end@pagemix-guest exit 0 0\r\n") == [
+        "no end"]
+    assert not console.running
+
+
 def test_what_quiet_hides_is_kept_for_a_failure() -> None:
     console = Console(quiet=True)
     console.feed(SESSION)
