@@ -7,7 +7,8 @@ import argparse
 import pathlib
 import sys
 
-from . import alloc_series, compare, headline, index, verdict, vmtrace
+from . import (alloc_series, compare, hardware, headline, index, project, published, verdict,
+               vmtrace)
 from .fields import RunError
 from .load import labels, load_run
 
@@ -52,6 +53,15 @@ def _parser() -> argparse.ArgumentParser:
                         help="mixes to weigh; may be repeated (default: those under discussion)")
     answer.set_defaults(call=_verdict)
 
+    priced = commands.add_parser(
+        "project", help="price a guest's instructions and events by a hardware profile",
+        description="A projection, not a measurement. Without a run: every published figure "
+                    "that the prices can be checked against.")
+    priced.add_argument("runs", metavar="RUN", nargs="*", type=pathlib.Path, help=run_help)
+    priced.add_argument("--hardware", metavar="NAME",
+                        help="a profile of configs/hardware, or a file that ends in .ini")
+    priced.set_defaults(call=_project)
+
     trace = commands.add_parser("trace", help="sum direct compaction and reclaim of a trace's text")
     trace.add_argument("files", metavar="FILE", nargs="+", type=pathlib.Path)
     trace.set_defaults(call=_trace)
@@ -67,8 +77,8 @@ def _report(args: argparse.Namespace) -> None:
 
     runs = [load_run(path) for path in args.runs]
     out = args.out or (runs[0].folder if len(runs) == 1 else pathlib.Path("out"))
-    published = alloc_series.published(args.published) if args.published else []
-    print(report.write(runs, out, published))
+    table = alloc_series.published(args.published) if args.published else []
+    print(report.write(runs, out, table))
 
 
 def _headline(args: argparse.Namespace) -> None:
@@ -115,6 +125,18 @@ def _verdict(args: argparse.Namespace) -> None:
     runs = [load_run(path) for path in args.runs]
     pairs = tuple((base, other) for base, other in args.pair or verdict.PAIRS)
     print("\n".join(verdict.text(run, label, pairs)
+                    for run, label in zip(runs, labels(runs), strict=True)), end="")
+
+
+def _project(args: argparse.Namespace) -> None:
+    if not args.runs:
+        sys.stdout.write(published.text())
+        return
+    if not args.hardware:
+        raise RunError(f"project: want --hardware, one of {', '.join(hardware.known())}")
+    prices = hardware.load(args.hardware)
+    runs = [load_run(path) for path in args.runs]
+    print("\n".join(project.text(run, label, prices)
                     for run, label in zip(runs, labels(runs), strict=True)), end="")
 
 

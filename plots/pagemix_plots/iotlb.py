@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of an IOTLB: entries, ways, replacement, leaf sizes, on an order of accesses."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+FLUSH, LRU, FIFO, RANDOM = "flush", "lru", "fifo", "random"
+POLICIES = (FLUSH, LRU, FIFO, RANDOM)
+MASK = (1 << 64) - 1
+
+# What is known of real ones.
+QEMU_SMMU_ENTRIES = 256  # hw/arm/smmu-common.h, SMMU_IOTLB_MAX_SIZE; emptied when full
+PCIE_BENCH_ENTRIES = 64  # Broadwell: its 4 KiB reach of 256 KiB (SIGCOMM 2018)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`ways` 0: fully associative. FLUSH empties all of it when an entry would be one too many."""
+
+    entries: int
+    ways: int = 0
+    policy: str = LRU
+
+    def __post_init__(self) -> None:
+        if self.entries < 1:
+            raise ValueError(f"{self.entries} entries: want at least 1")
+        if self.ways and self.entries % self.ways:
+            raise ValueError(f"{self.ways} ways: want a divisor of {self.entries} entries")
+        if self.policy not in POLICIES:
+            raise ValueError(f"policy {self.policy!r}: want one of {', '.join(POLICIES)}")
+        if self.policy == FLUSH and self.ways:
+            raise ValueError("policy flush has no ways: all of it is emptied")
+
+
+QEMU_SMMU = Shape(QEMU_SMMU_ENTRIES, policy=FLUSH)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A last-level entry: [iova, iova + bytes)."""
+
+    iova: int
+    bytes: int
+
+
+@dataclass
+class Iotlb:
+    """State of one IOTLB. access() tells hits from misses; invalidate() and clear() are the
+    commands that a driver sends."""
+
+    shape: Shape
+    seed: int = 1
+    hits: int = 0
+    misses: int = 0
+    _sets: list[OrderedDict[Leaf, None]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ways = self.shape.ways or self.shape.entries
+        self._sets = [OrderedDict() for _ in range(self.shape.entries // ways)]
+        self._ways = ways
+        self._random = np.random.default_rng(self.seed)
+
+    def access(self, leaf: Leaf) -> bool:
+        """True for a hit. A miss inserts the leaf."""
+        entries = self._sets[(leaf.iova // leaf.bytes) % len(self._sets)]
+        if leaf in entries:
+            self.hits += 1
+            if self.shape.policy == LRU:
+                entries.move_to_end(leaf)
+            return True
+        self.misses += 1
+        if len(entries) >= self._ways:
+            self._make_room(entries)
+        entries[leaf] = None
+        return False
+
+    def _make_room(self, entries: OrderedDict[Leaf, None]) -> None:
+        if self.shape.policy == FLUSH:
+            entries.clear()
+        elif self.shape.policy == RANDOM:
+            victim = list(entries)[int(self._random.integers(len(entries)))]
+            del entries[victim]
+        else:
+            entries.popitem(last=False)
+
+    def clear(self) -> None:
+        for entries in self._sets:
+            entries.clear()
+
+    def invalidate(self, iova: int, size: int) -> None:
+        """Forgets every leaf that touches [iova, iova + size)."""
+        for entries in self._sets:
+            for leaf in [x for x in entries if x.iova < iova + size and iova < x.iova + x.bytes]:
+                del entries[leaf]
+
+
+@dataclass(frozen=True)
+class MappedBuffer:
+    """A mapped buffer: its leaves, ascending and without gaps."""
+
+    leaves: tuple[Leaf, ...]
+
+    @staticmethod
+    def of(iova: int, runs: Iterable[int], page_sizes: int) -> MappedBuffer:
+        """Leaves of physically contiguous runs (bytes), by the IOMMU core's rule: the largest
+        page size that the address is a multiple of and the rest of the run holds.
+
+        Runs are taken to begin at an address of their own size's alignment, as chunks do.
+        """
+        sizes = [1 << bit for bit in range(64) if page_sizes >> bit & 1]
+        leaves: list[Leaf] = []
+        at = iova
+        for run in runs:
+            offset = 0
+            while offset < run:
+                fits = [s for s in sizes if s <= run - offset and at % s == 0 and offset % s == 0]
+                if not fits:
+                    raise ValueError(f"no page size of {page_sizes:#x} maps {run - offset} bytes "
+                                     f"at {at:#x}")
+                leaves.append(Leaf(at, fits[-1]))
+                at += fits[-1]
+                offset += fits[-1]
+        return MappedBuffer(tuple(leaves))
+
+    def find(self, iovas: NDArray[np.int64]) -> list[Leaf]:
+        """The leaf of each address; ValueError for one that is not mapped."""
+        starts = np.array([leaf.iova for leaf in self.leaves], dtype=np.int64)
+        places = np.searchsorted(starts, iovas, side="right") - 1
+        found = [self.leaves[max(0, int(place))] for place in places]
+        for iova, leaf in zip(iovas, found, strict=True):
+            if not leaf.iova <= iova < leaf.iova + leaf.bytes:
+                raise ValueError(f"address {int(iova):#x} is not mapped")
+        return found
+
+    def count(self) -> dict[int, int]:
+        """Leaves by size."""
+        sizes, counts = np.unique([leaf.bytes for leaf in self.leaves], return_counts=True)
+        return dict(zip(map(int, sizes), map(int, counts), strict=True))
+
+
+class Mt19937_64:
+    """std::mt19937_64 (Nishimura and Matsumoto 2000): numpy has only the 32-bit one."""
+
+    def __init__(self, seed: int) -> None:
+        state = [seed & MASK]
+        for i in range(1, 312):
+            state.append((6364136223846793005 * (state[-1] ^ state[-1] >> 62) + i) & MASK)
+        self._state = state
+        self._at = 312
+
+    def __call__(self) -> int:
+        if self._at == 312:
+            self._twist()
+        x = self._state[self._at]
+        self._at += 1
+        x ^= x >> 29 & 0x5555555555555555
+        x ^= x << 17 & 0x71D67FFFEDA60000
+        x ^= x << 37 & 0xFFF7EEE000000000
+        return (x ^ x >> 43) & MASK
+
+    def _twist(self) -> None:
+        s = self._state
+        for i in range(312):
+            x = s[i] & 0xFFFFFFFF80000000 | s[(i + 1) % 312] & 0x7FFFFFFF
+            s[i] = s[(i + 156) % 312] ^ x >> 1 ^ (0xB5026F5AA96619E9 if x & 1 else 0)
+        self._at = 0
+
+    def below(self, bound: int) -> int:
+        """Evenly from 0..bound-1, as bench/cases.cpp draws: too large numbers are drawn again."""
+        limit = MASK - MASK % bound
+        number = self()
+        while number >= limit:
+            number = self()
+        return number % bound
+
+
+def random_pages(window: int, page: int, seed: int, at_most: int = 0) -> NDArray[np.int64]:
+    """Offsets of use_random's accesses of one pass, as bench/access_order.cpp makes them."""
+    pages = window // page
+    wanted = min(pages, at_most) if at_most else pages
+    numbers = list(range(pages))
+    random = Mt19937_64(seed)
+    for i in range(wanted):
+        j = i + random.below(pages - i)
+        numbers[i], numbers[j] = numbers[j], numbers[i]
+    return np.array(numbers[:wanted], dtype=np.int64) * page
+
+
+def run(shape: Shape, leaves: Sequence[Leaf], seed: int = 1) -> NDArray[np.bool_]:
+    """True for each access that misses a cold IOTLB."""
+    tlb = Iotlb(shape, seed)
+    return np.array([not tlb.access(leaf) for leaf in leaves], dtype=bool)
+
+
+def steady_misses(shape: Shape, leaf_bytes: int, window: int, page: int = 4096,
+                  passes: int = 3, seed: int = 1) -> float:
+    """Misses per access of random passes over a working set of equal leaves, once warm."""
+    tlb = Iotlb(shape, seed)
+    missed = counted = 0
+    for number in range(passes):
+        offsets = random_pages(window, page, seed + number)
+        before = tlb.misses
+        for offset in offsets:
+            tlb.access(Leaf(int(offset) // leaf_bytes * leaf_bytes, leaf_bytes))
+        if number:
+            missed += tlb.misses - before
+            counted += offsets.size
+    return missed / counted
+
+
+# QEMU's trace of its SMMUv3 (hw/arm/trace-events): what the model is checked on.
+_LOOKUP = re.compile(r"IOTLB cache (?P<what>HIT|MISS) asid=(?P<asid>\d+).*?addr=0x(?P<addr>[0-9a-f]+)")
+_INSERT = re.compile(r"IOTLB \S+ asid=(?P<asid>\d+).*?addr=0x(?P<addr>[0-9a-f]+) "
+                     r"tg=(?P<tg>\d+) level=(?P<level>\d+)")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How the model and QEMU's trace agree, lookup by lookup."""
+
+    lookups: int
+    hits: int  # as traced
+    misses: int
+    differing: int  # lookups where the model says otherwise
+    levels: Mapping[int, int]  # insertions
+
+
+def replay(lines: Iterable[str], shape: Shape = QEMU_SMMU) -> Replay:
+    """Runs the lookups of a trace through the model: of each miss QEMU's insertion tells the leaf.
+
+    Invalidations are not followed: the lines must hold none, as those of a measured pass do.
+    """
+    tlb = Iotlb(shape)
+    known: dict[int, Leaf] = {}
+    leaf_sizes = {1: 1 << 30, 2: 1 << 21, 3: 1 << 12}
+    hits = misses = differing = 0
+    levels: dict[int, int] = {}
+    pending: int | None = None
+    for line in lines:
+        if (found := _LOOKUP.search(line)) is not None:
+            address = int(found["addr"], 16)
+            if found["what"] == "MISS":
+                misses += 1
+                pending = address
+                continue
+            hits += 1
+            leaf = next((known[base] for size in leaf_sizes.values()
+                         if (base := address // size * size) in known
+                         and known[base].bytes == size), None)
+            differing += leaf is None or not tlb.access(leaf)
+        elif (found := _INSERT.search(line)) is not None and pending is not None:
+            level = int(found["level"])
+            levels[level] = levels.get(level, 0) + 1
+            size = leaf_sizes[level]
+            leaf = Leaf(pending // size * size, size)
+            known[leaf.iova] = leaf
+            differing += tlb.access(leaf)
+            pending = None
+    return Replay(hits + misses, hits, misses, differing, levels)
