@@ -215,6 +215,25 @@ def steady_misses(shape: Shape, leaf_bytes: int, window: int, page: int = 4096,
     return missed / counted
 
 
+def drive_misses(shape: Shape, leaf_bytes: int, orders: Sequence[NDArray[np.int64]],
+                 buffer: int = 0, queues: tuple[int, int] = (1 << 40, (1 << 40) + 4096)
+                 ) -> list[int]:
+    """Misses of each pass of a drive that moves one block a command: it reads the submission
+    queue's page, moves the block, writes the completion queue's page."""
+    tlb = Iotlb(shape)
+    submission, completion = (Leaf(page, 4096) for page in queues)
+    result: list[int] = []
+    for order in orders:
+        before = tlb.misses
+        for offset in order:
+            iova = buffer + int(offset)
+            tlb.access(submission)
+            tlb.access(Leaf(iova // leaf_bytes * leaf_bytes, leaf_bytes))
+            tlb.access(completion)
+        result.append(tlb.misses - before)
+    return result
+
+
 # QEMU's trace of its SMMUv3 (hw/arm/trace-events): what the model is checked on.
 _LOOKUP = re.compile(r"IOTLB cache (?P<what>HIT|MISS) asid=(?P<asid>\d+).*?addr=0x(?P<addr>[0-9a-f]+)")
 _INSERT = re.compile(r"IOTLB \S+ asid=(?P<asid>\d+).*?addr=0x(?P<addr>[0-9a-f]+) "
