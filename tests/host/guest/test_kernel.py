@@ -149,8 +149,8 @@ esac
 def test_failing_download_leaves_nothing_and_keeps_the_old(own_cache: Path, on_path) -> None:
     put_cached(own_cache, "6.12.95+deb12-arm64", "6.12.95-1~deb12u1")
     on_path("apt-cache", APT_CACHE.format(data=DATA / "apt-show.txt"))
-    on_path("apt-get", 'case "$*" in *download*) touch half.deb; echo broken pipe >&2; exit 100;;'
-            " esac")
+    on_path("apt-get", """case " $* " in *" download "*) touch half.deb; echo broken pipe >&2;
+            exit 100;; esac""")
     with pytest.raises(GuestError, match="broken pipe"):
         kernel.fetch(refresh=True)
     assert left_in(own_cache) == ["6.12.95+deb12-arm64"]
@@ -158,8 +158,8 @@ def test_failing_download_leaves_nothing_and_keeps_the_old(own_cache: Path, on_p
 
 def test_bad_package_leaves_nothing(own_cache: Path, on_path) -> None:
     on_path("apt-cache", APT_CACHE.format(data=DATA / "apt-show.txt"))
-    on_path("apt-get", 'case "$*" in *download*) for n in 1 2 3 4 5; do echo x >$n.deb; done;;'
-            " esac")
+    on_path("apt-get", """case " $* " in *" download "*) for n in 1 2 3 4 5; do echo x >$n.deb; done;;
+            esac""")
     with pytest.raises(GuestError, match="unpacking 1.deb"):
         kernel.fetch()
     assert left_in(own_cache) == []
