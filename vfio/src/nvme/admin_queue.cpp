@@ -16,11 +16,12 @@ AdminQueue::AdminQueue(SubmissionEntry* submissions, const CompletionEntry* comp
       submission_doorbell_(submission_doorbell),
       completion_doorbell_(completion_doorbell) {}
 
-std::optional<AdminQueue::Result> AdminQueue::execute(AdminCommand command,
+std::optional<AdminQueue::Result> AdminQueue::execute(const AdminCommand& command,
                                                       const std::function<bool()>& give_up) {
   const std::uint16_t id = next_id_++;
-  command.set_id(id);
-  submissions_[tail_] = command.entry();
+  AdminCommand numbered = command;
+  numbered.set_id(id);
+  submissions_[tail_] = numbered.entry();
   tail_ = (tail_ + 1) % entries;
   dma_write_barrier();
   *submission_doorbell_ = tail_;

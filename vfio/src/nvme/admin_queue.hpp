@@ -30,7 +30,7 @@ class AdminQueue {
   /// Submits `command` and polls, with a short sleep, until it is complete or
   /// `give_up` returns true, which it is asked about once a millisecond.
   /// nullopt: gave up, the command is still with the device.
-  std::optional<Result> execute(AdminCommand command, const std::function<bool()>& give_up);
+  std::optional<Result> execute(const AdminCommand& command, const std::function<bool()>& give_up);
 
  private:
   SubmissionEntry* submissions_;

@@ -26,6 +26,7 @@ constexpr std::uint32_t all_ones = 0xffffffff;
 // every interval: its registers are slow, and the kernel has to be asked too.
 constexpr unsigned polls_per_look = 256;
 constexpr std::chrono::milliseconds check_interval(10);
+constexpr std::uint32_t waits_per_look = 1024;
 
 }  // namespace
 
@@ -252,6 +253,10 @@ void Controller::remove_queue(IoQueue& queue) {
 }
 
 unsigned Controller::wait(IoQueue& queue, std::span<Completion> completions) {
+  // Who never waits long would never look: the kernel's request has to be seen.
+  if (++waits_ % waits_per_look == 0 && device_.removal_requested())
+    fail("wait for I/O queue " + std::to_string(queue.id()) + " of " + name_, Trouble::removal,
+         queue.in_flight());
   if (const unsigned count = queue.poll(completions)) return count;
   const std::string operation = "wait for I/O queue " + std::to_string(queue.id());
   require_running(operation);

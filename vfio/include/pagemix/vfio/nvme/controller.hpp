@@ -121,6 +121,7 @@ class Controller {
   std::uint64_t page_bytes_ = 0;
   std::uint64_t max_transfer_bytes_ = 0;
   std::uint32_t max_queues_ = 0;
+  std::uint32_t waits_ = 0;
   bool running_ = false;
   std::unique_ptr<Admin> admin_;
   ControllerIdentity identity_;
