@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixes: the shipped file, and every way to write one wrongly.
+#include "mixes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "error.hpp"
+#include "support.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+using test::message_of;
+
+std::string fault(const std::string& text, unsigned max_order = kDefaultMaxOrder) {
+  return message_of<UsageError>([&] { mixes_of(parse_ini(text, "m.ini"), max_order); });
+}
+
+TEST(Mixes, TheShippedFileHoldsTheMixesOfTheDesign) {
+  std::map<std::string, std::string> found;
+  for (const Mix& mix : load_mixes(CONFIGS_FOLDER "/mixes.ini", kDefaultMaxOrder))
+    found[mix.name] = format_steps(mix);
+  const std::map<std::string, std::string> expected = {
+      {"order0", "0:low"},
+      {"order4", "4:low"},
+      {"order8", "8:low"},
+      {"order9", "9:low"},
+      {"8-4-0", "8:high 4:high 0:low"},
+      {"8-4-0-mid", "8:high 4:mid 0:low"},
+      {"8-0-0", "8:high 0:low 0:low"},
+      {"9-4-0", "9:high 4:high 0:low"},
+  };
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Mixes, StepsCarryOrderAndClass) {
+  const auto steps = parse_steps("8:high 4:mid 0:low", "x", 10);
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].order, 8u);
+  EXPECT_EQ(steps[0].gfp, static_cast<unsigned>(PAGEMIX_GFP_HIGH));
+  EXPECT_EQ(steps[1].gfp, static_cast<unsigned>(PAGEMIX_GFP_MID));
+  EXPECT_EQ(steps[2].gfp, static_cast<unsigned>(PAGEMIX_GFP_LOW));
+}
+
+TEST(Mixes, AnOrderAboveTheKernelsLimitNamesLineAndRange) {
+  EXPECT_EQ(fault("[big]\n\nsteps = 11:low\n"),
+            "m.ini:3: order \"11\" of step \"11:low\"; allowed: 0..10");
+  EXPECT_EQ(fault("[big]\nsteps = 9:low\n", 8),
+            "m.ini:2: order \"9\" of step \"9:low\"; allowed: 0..8");
+  EXPECT_EQ(fault("[big]\nsteps = 64:low\n", 15),
+            "m.ini:2: order \"64\" of step \"64:low\"; allowed: 0..15");
+  EXPECT_EQ(fault("[big]\nsteps = -1:low\n"),
+            "m.ini:2: order \"-1\" of step \"-1:low\"; allowed: 0..10");
+}
+
+TEST(Mixes, UnreadableStepsNameLineAndForm) {
+  EXPECT_EQ(fault("[a]\nsteps = 8\n"),
+            "m.ini:2: unreadable step \"8\"; allowed: ORDER:CLASS, as in 8:high");
+  EXPECT_EQ(fault("[a]\nsteps = 8:middle\n"),
+            "m.ini:2: unknown GFP class \"middle\" of step \"8:middle\"; allowed: low, mid, high");
+  EXPECT_EQ(fault("[a]\nsteps = x:low\n"),
+            "m.ini:2: order \"x\" of step \"x:low\"; allowed: 0..10");
+  EXPECT_EQ(fault("[a]\nsteps =\n"), "m.ini:2: 0 steps; allowed: 1..8");
+  EXPECT_EQ(fault("[a]\nsteps = 8:low 7:low 6:low 5:low 4:low 3:low 2:low 1:low 0:low\n"),
+            "m.ini:2: 9 steps; allowed: 1..8");
+  EXPECT_EQ(fault("[a]\nsteps = 4:high 8:low\n"),
+            "m.ini:2: step \"8:low\" after order 4; allowed: orders never increase");
+}
+
+TEST(Mixes, KeysAndSectionsAreChecked) {
+  EXPECT_EQ(fault("[a]\nsteps = 0:low\nsize = 3\n"),
+            "m.ini:3: unknown key \"size\" of mix [a]; allowed: steps");
+  EXPECT_EQ(fault("steps = 0:low\n"), "m.ini:1: key \"steps\" outside of a [mix] section");
+  EXPECT_EQ(fault("[a]\n[b]\nsteps = 0:low\n"), "m.ini:1: mix [a] without the key steps");
+  EXPECT_EQ(fault("[a/b]\nsteps = 0:low\n"),
+            "m.ini:1: mix name \"a/b\"; allowed: no blank, comma, colon or slash");
+}
+
+TEST(Mixes, AFileWithoutMixesIsRefused) {
+  const test::TemporaryFolder folder;
+  const auto file = folder.write("mixes.ini", "# nothing\n");
+  EXPECT_EQ(message_of<UsageError>([&] { load_mixes(file, 10); }),
+            file.string() + ": no mix; allowed: one [mix] section or more");
+}
+
+TEST(Mixes, TheFileIsFoundBesideTheProfile) {
+  const test::TemporaryFolder folder;
+  folder.write("mixes.ini", "[a]\nsteps = 0:low\n");
+  folder.write("profiles/quick.ini", "");
+  EXPECT_EQ(find_mixes_file(folder.path() / "profiles/quick.ini"), folder.path() / "mixes.ini");
+}
+
+}  // namespace
+}  // namespace pagemix::bench
