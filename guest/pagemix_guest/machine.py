@@ -28,8 +28,8 @@ TARGETS = {
     # In a slot of its own, where it can be unplugged and plugged: 0000:01:00.0.
     # A -drive would go with the device when it is unplugged.
     "nvme-slot": ("-blockdev", "driver=null-co,node-name=target,read-zeroes=on,size=8589934592",
-                  "-device", "pcie-root-port,id=slot,addr=02.0,chassis=1,slot=1",
-                  "-device", "nvme,id=target,bus=slot,serial=pagemix,drive=target"),
+                  "-device", "pcie-root-port,id=socket,addr=02.0,chassis=1,slot=1",
+                  "-device", "nvme,id=target,bus=socket,serial=pagemix,drive=target"),
     # A display whose DRM driver imports dma-bufs; it needs --module cirrus.
     "cirrus": ("-device", "cirrus-vga,addr=02.0"),
 }

@@ -220,7 +220,7 @@ TEST_F(NvmeFault, UnpluggedAndPluggedAgain) {
   EXPECT_TRUE(vfio::pci::restore_stale_bindings().empty()) << "nothing is left behind";
 
   EXPECT_EQ(qmp(R"({"execute":"device_add","arguments":{"driver":"nvme","id":"target",)"
-                R"("bus":"slot","serial":"pagemix","drive":"target"}})"),
+                R"("bus":"socket","serial":"pagemix","drive":"target"}})"),
             R"({"return": {}})");
   ASSERT_TRUE(eventually([] { return kernel_has_disk(); })) << "plugged in again";
   expect_usable();

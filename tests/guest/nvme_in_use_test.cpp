@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A drive that the system uses is not taken: mounted (whole, a partition, in
 // another mount namespace), swap, device-mapper as LVM makes it, md. Needs
-// --target nvme-file and the modules nvme, ext4, dm_mod and raid1.
+// --target nvme-file and the modules nvme, crc32c_generic, ext4, dm_mod and raid1.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/blkpg.h>

@@ -143,6 +143,20 @@ unsigned IoQueue::poll(std::span<Completion> completions) noexcept {
   return count;
 }
 
+std::uint32_t IoQueue::ready() const noexcept {
+  std::uint32_t count = 0;
+  std::uint32_t at = head_;
+  std::uint32_t phase = phase_;
+  while (count < depth_ && (completions_[at].id_and_status >> 16 & 1) == phase) {
+    ++count;
+    if (++at == entries_) {
+      at = 0;
+      phase ^= 1;
+    }
+  }
+  return count;
+}
+
 std::vector<InFlight> IoQueue::in_flight() const {
   std::vector<InFlight> commands;
   for (std::uint32_t i = 0; i < depth_; ++i)

@@ -112,6 +112,10 @@ class IoQueue {
   /// reaped Reads is seen by loads after it.
   unsigned poll(std::span<Completion> completions) noexcept;
 
+  /// Completions that poll() would find now; reaps nothing. To wait for the
+  /// device outside of what is timed.
+  std::uint32_t ready() const noexcept;
+
   std::uint32_t depth() const noexcept { return depth_; }
   /// Commands prepared or with the device, not reaped.
   std::uint32_t outstanding() const noexcept { return depth_ - free_count_; }
