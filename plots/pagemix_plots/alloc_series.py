@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import names, tables_use
+from .data import Rows, cell
 from .fields import RunError
 from .load import Run
 from .stats import summarize
@@ -57,6 +58,15 @@ class Series:
     @property
     def orders(self) -> list[int]:
         return sorted({order for a in self.all for order in a.chunks})
+
+    def rows(self) -> Rows:
+        """The data behind a panel, a header first."""
+        head = ("source", "policy", "heap", "memory", "set", "allocation", self.unit,
+                *(f"order {order}" for order in self.orders))
+        return (head, *(
+            (self.source, self.policy, self.heap, self.memory, str(place), str(a.number),
+             cell(a.cost), *(cell(a.chunks.get(order, 0.0)) for order in self.orders))
+            for place, one in enumerate(self.sets, 1) for a in one))
 
     @property
     def words(self) -> str:

@@ -66,6 +66,11 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("files", metavar="FILE", nargs="+", type=pathlib.Path)
     trace.set_defaults(call=_trace)
 
+    pages = commands.add_parser("publish", help="write a site of all runs of a results folder")
+    pages.add_argument("results", metavar="RESULTS", type=pathlib.Path, help="the results folder")
+    pages.add_argument("out", metavar="DIR", type=pathlib.Path, help="where to write the site")
+    pages.set_defaults(call=_publish)
+
     listing = commands.add_parser("index", help="write README.md, the index of published runs")
     listing.add_argument("results", metavar="DIR", type=pathlib.Path, help="the results folder")
     listing.set_defaults(call=_index)
@@ -143,6 +148,12 @@ def _project(args: argparse.Namespace) -> None:
 def _trace(args: argparse.Namespace) -> None:
     for file in args.files:
         print(f"{file}: {vmtrace.read(file).words}")
+
+
+def _publish(args: argparse.Namespace) -> None:
+    from . import site
+
+    print(site.publish(args.results, args.out))
 
 
 def _index(args: argparse.Namespace) -> None:

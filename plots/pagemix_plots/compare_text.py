@@ -48,11 +48,12 @@ def _value(key: str, value: str) -> str:
     return names.bytes_words(int(value)) if key in _SIZES and value.isdigit() else value
 
 
-def heading(name: Name, key: str) -> str:
-    """'map_sgtable, layout scattered, 10 MiB': the parts that a table's rows share."""
+def heading(name: Name, key: str, *, mixes: bool = False) -> str:
+    """'map_sgtable, layout scattered, 10 MiB': the parts that a table's rows share. `key` is what
+    the rows are told apart by, `mixes` compare mixes, which the title has."""
     parts = [name.family]
     for part, value in name.params:
-        if part != key:
+        if part != key and not (mixes and part == "mix"):
             parts.append(_value(part, value) if part == "bytes" else f"{part} {_value(part, value)}")
     return ", ".join(parts)
 
@@ -62,13 +63,14 @@ def grouped(found: Sequence[Row]) -> list[tuple[str, str, list[tuple[str, Row]]]
     families: dict[str, list[Row]] = {}
     for row in found:
         families.setdefault(row.name.family, []).append(row)
+    mixes = len({dict(row.name.params).get("mix") for row in found} - {None}) == 1
     result: list[tuple[str, str, list[tuple[str, Row]]]] = []
     for rows in families.values():
         key = _row_key([row.name for row in rows])
         groups: dict[str, list[tuple[str, Row]]] = {}
         for row in rows:
             label = _value(key, dict(row.name.params).get(key, "all"))
-            groups.setdefault(heading(row.name, key), []).append((label, row))
+            groups.setdefault(heading(row.name, key, mixes=mixes), []).append((label, row))
         for title, group in groups.items():
             group.sort(key=lambda item: _rank(key, dict(item[1].name.params).get(key, "")))
             result.append((title, key or "name", group))
@@ -178,15 +180,21 @@ def noise(run: Run, label: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def document(found: Sequence[Comparison]) -> str:
-    """A whole page, self-contained."""
+def document(found: Sequence[Comparison], links: Sequence[tuple[str, str]] = ()) -> str:
+    """A whole page, self-contained; `links` are words and relative addresses."""
     css = pathlib.Path(__file__).with_name("templates").joinpath("report.css").read_text("utf-8")
     title = "pagemix: " + html.escape(f"{found[0].other} against {found[0].base}")
     return (f"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
             f"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
             f"<meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>"
             f"<link rel=\"icon\" href=\"data:,\"><style>{css}</style></head><body>"
-            f"<header><h1>{title}</h1></header><main>{page(found)}</main></body></html>\n")
+            f"<header>{_nav(links)}<h1>{title}</h1></header><main>{page(found)}</main></body></html>\n")
+
+
+def _nav(links: Sequence[tuple[str, str]]) -> str:
+    found = " · ".join(f'<a href="{html.escape(address, quote=True)}">{html.escape(words)}</a>'
+                       for words, address in links)
+    return f"<nav>{found}</nav>" if found else ""
 
 
 def page(found: Sequence[Comparison]) -> str:

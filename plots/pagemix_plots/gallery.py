@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from matplotlib.axes import Axes
 
-from . import figures, svg, tables
+from . import data, figures, svg, tables
 from .tables import CostTable, CountTable, PartsTable, View
 
 Table = TypeVar("Table", CostTable, CountTable, PartsTable)
@@ -20,6 +20,7 @@ Table = TypeVar("Table", CostTable, CountTable, PartsTable)
 class Figure:
     slug: str  # file name without .svg, id prefix on the page
     svg: str  # an <svg> element, safe to put into a page as it is
+    rows: tuple[tuple[str, ...], ...] = ()  # the data behind it, a header first
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def overview(views: list[View]) -> Figure | None:
         figures.cost_by_order(ax, table, f"map, {view.title}", limits)
     text = svg.render(figure, "map-cost", "Mapping cost against order",
                       ". ".join(f"{view.title}: {table.words}" for view, table in found))
-    return Figure("map-cost", text)
+    return Figure("map-cost", text, data.labelled(
+        [(view.title, data.rows(table)) for view, table in found]))
 
 
 def _main_views(views: list[View]) -> list[View]:
@@ -167,6 +169,7 @@ def _group(kind: str, title: str, text: str, found: list[tuple[View, Table]], vi
         figure, (ax,) = figures.new_figure(height(table))
         draw(ax, view, table)
         name = _slug(kind, views, view)
-        drawn = Figure(name, svg.render(figure, name, f"{title}: {view.title}", table.words))
+        drawn = Figure(name, svg.render(figure, name, f"{title}: {view.title}", table.words),
+                       data.rows(table))
         (shown if view in main else others).append(drawn)
     return Group(title, text, tuple(shown), tuple(others))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import alloc_series, figures, figures_alloc, figures_use, gallery, svg
+from . import alloc_series, data, figures, figures_alloc, figures_use, gallery, svg
 from .alloc_series import Series
 from .gallery import Figure, Group
 from .gallery_use import draw
@@ -32,7 +32,7 @@ def _multiples(sources: list[tuple[str, list[Series]]]) -> Group:
             figures_alloc.series_panel(top, bottom, one, bounds, palette)
             slug = gallery.slug("alloc-series", label, one.policy, one.heap, one.memory)
             shown.append(Figure(slug, svg.render(figure, slug, f"Allocations: {one.title}",
-                                                 one.words)))
+                                                 one.words), one.rows()))
     return Group("Allocation under pressure",
                  "Buffers allocated one after another and held: the cost of each, and beneath it "
                  "the part of its bytes that chunks of each order hold. Panels of one source "
@@ -50,7 +50,8 @@ def _distributions(sources: list[tuple[str, list[Series]]]) -> Group:
     shown = tuple(
         draw(gallery.slug("alloc-ecdf", label, memory), f"Allocation cost, memory {memory}: {label}",
              "; ".join(s.words for s in group), 3.6,
-             lambda ax, g=group, t=f"{label}, memory {memory}": figures_alloc.ecdf(ax, g, t))
+             lambda ax, g=group, t=f"{label}, memory {memory}": figures_alloc.ecdf(ax, g, t),
+             data.stacked([s.rows() for s in group]))
         for label, series in sources for memory, group in _by_memory(series).items())
     return Group("Distribution of the allocation's cost",
                  "How many of the allocations cost at most so much.", shown, ())
@@ -66,8 +67,8 @@ def _parts(sources: list[tuple[str, list[Series]]]) -> Group:
         note = f"mean parts; mark: median; n = {min(table.n)} a bar; gap at most {gap * 100:.2g} %"
         shown.append(draw(gallery.slug("alloc-parts", label), f"Parts of an allocation: {label}",
                           table.words, figures.row_height(len(table.bars)),
-                          lambda ax, t=table, n=label, w=note: figures_use.stacked_bars(ax, t, n,
-                                                                                        w)))
+                          lambda ax, t=table, n=label, w=note: figures_use.stacked_bars(
+                              ax, t, n, w), table.rows()))
     return Group("Where an allocation's cost went",
                  "Direct compaction, direct reclaim, zeroing, work of other threads and the rest, "
                  "from the kernel's trace events.", tuple(shown), ())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from matplotlib.axes import Axes
 
-from . import figures, figures_use, gallery, names, svg, tables_use
+from . import data, figures, figures_use, gallery, names, svg, tables_use
 from .gallery import Figure, Group
 from .load import Run
 from .tables import LAYOUT_WORDS, n_words
@@ -31,12 +31,12 @@ def groups(runs: list[Run], labels: list[str]) -> list[Group]:
     return [group for group in made if group.figures or group.others]
 
 
-def draw(slug: str, title: str, words: str, height: float,
-         paint: Callable[[Axes], None]) -> Figure:
-    """One figure with one axes, rendered."""
+def draw(slug: str, title: str, words: str, height: float, paint: Callable[[Axes], None],
+         rows: data.Rows) -> Figure:
+    """One figure with one axes, rendered, with the data behind it."""
     figure, (ax,) = figures.new_figure(height)
     paint(ax)
-    return Figure(slug, svg.render(figure, slug, title, words))
+    return Figure(slug, svg.render(figure, slug, title, words), rows)
 
 
 def _reach(pairs: list[tuple[Run, str]], *, misses: bool) -> Group:
@@ -57,7 +57,7 @@ def _reach(pairs: list[tuple[Run, str]], *, misses: bool) -> Group:
             (shown if index == 0 else others).append(
                 draw(slug, f"{title}: {name}", table.words,
                      TALL + 0.25 * (len(table.curves) > 4),
-                     lambda ax, t=table, n=name, p=paint: p(ax, t, n)))
+                     lambda ax, t=table, n=name, p=paint: p(ax, t, n), table.rows()))
     return Group(title, text, tuple(shown), tuple(others))
 
 
@@ -73,7 +73,8 @@ def _pipeline(pairs: list[tuple[Run, str]]) -> Group:
             (shown if index == 0 else others).append(
                 draw(slug, f"{title}: {name}", table.words,
                      figures.row_height(len(table.bars)),
-                     lambda ax, t=table, n=name, w=note: figures_use.stacked_bars(ax, t, n, w)))
+                     lambda ax, t=table, n=name, w=note: figures_use.stacked_bars(ax, t, n, w),
+                     table.rows()))
     return Group(title, "Synced, written in raster order, read down columns and synced again; "
                  "buffers kept mapped, or mapped and unmapped for each frame.",
                  tuple(shown), tuple(others))
@@ -91,5 +92,6 @@ def _orders(pairs: list[tuple[Run, str]], family: str, part: str, kind: str, tit
             slug = gallery.slug(kind, label, *(() if index == 0 else (value,)))
             (shown if index == 0 else others).append(
                 draw(slug, f"{title}: {name}", table.words, 3.6,
-                     lambda ax, t=table, n=name: figures.cost_by_order(ax, t, n)))
+                     lambda ax, t=table, n=name: figures.cost_by_order(ax, t, n),
+                     data.rows(table)))
     return Group(title, text, tuple(shown), tuple(others))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from . import (alloc_series, check, environment, gallery, gallery_alloc, gallery_use, headline,
+from . import (alloc_series, check, data, environment, gallery, gallery_alloc, gallery_use, headline,
                names, svg, tables)
 from .load import Benchmark, Run, labels
 from .names import BufferKey
@@ -64,32 +64,45 @@ class Section:
     command: str
 
 
-def write(runs: list[Run], out: pathlib.Path,
-          published: list[alloc_series.Series] | None = None) -> pathlib.Path:
-    """Writes report.html and plots/*.svg into `out` (made if missing); returns the page's path.
+@dataclass(frozen=True)
+class Site:
+    """What a page says more when it is part of a site: ways to other pages, the answer on top."""
 
-    `published` allocation series are drawn beside those of the runs.
+    links: tuple[tuple[str, str], ...]  # words, relative address
+    answers: tuple[str, ...]
+
+
+def write(runs: list[Run], out: pathlib.Path,
+          published: list[alloc_series.Series] | None = None, *, site: Site | None = None,
+          page_name: str = "report.html") -> pathlib.Path:
+    """Writes the page and plots/*.svg and *.csv into `out` (made if missing); returns the page's
+    path.
+
+    `published` allocation series are drawn beside those of the runs. Without a
+    `site` the page stands alone: it links to no file.
     """
     run_labels = labels(runs)
     views = tables.views(runs, run_labels)
     groups = (gallery.groups(views) + gallery_use.groups(runs, run_labels)
               + gallery_alloc.groups(runs, run_labels, published or []))
-    page = _template().render(
+    page = template("report.html.j2").render(
         title="pagemix: " + names.list_words(run_labels),
         sections=[_section(run, label) for run, label in zip(runs, run_labels, strict=True)],
-        groups=groups, noise=headline.NOISE)
+        groups=groups, noise=headline.NOISE, site=site)
     (out / "plots").mkdir(parents=True, exist_ok=True)
     drawn = [figure for group in groups for figure in group.figures + group.others]
     main = gallery.overview(views)
     for figure in drawn + ([main] if main else []):
         file = out / "plots" / f"{figure.slug}.svg"
         file.write_text(svg.standalone(figure.svg), encoding="utf-8")
-    path = out / "report.html"
+        file.with_suffix(".csv").write_text(data.text(figure.rows), encoding="utf-8")
+    path = out / page_name
     path.write_text(page, encoding="utf-8")
     return path
 
 
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """A page of templates/, with the filters that they use."""
     loader = jinja2.FileSystemLoader(pathlib.Path(__file__).with_name("templates"))
     env = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
                              undefined=jinja2.StrictUndefined)
@@ -97,7 +110,7 @@ def _template() -> jinja2.Template:
     env.filters["interval"] = _interval
     env.filters["commands"] = lambda b: tables.commands_words(tables.commands_of(b))
     env.filters["markup"] = Markup  # only for SVG made here, whose text is escaped
-    return env.get_template("report.html.j2")
+    return env.get_template(name)
 
 
 def _interval(summary: Summary) -> str:

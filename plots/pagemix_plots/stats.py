@@ -142,7 +142,12 @@ def _acceleration(ordered: NDArray[np.float64], q: float) -> float:
 
     values = np.array([value(0), value(lo + 1), value(n - 1)])
     counts = np.array([lo + 1, 1, n - lo - 2], dtype=np.float64)
-    spread = (values * counts).sum() / n - values
+    spread = values - values[0]
+    largest = float(np.abs(spread).max())
+    if largest == 0.0:
+        return 0.0
+    spread /= largest  # skew has no unit; squares of large numbers would overflow
+    spread = (spread * counts).sum() / n - spread
     down = float((counts * spread ** 2).sum()) ** 1.5
     return float((counts * spread ** 3).sum()) / (6 * down) if down > 0 else 0.0
 

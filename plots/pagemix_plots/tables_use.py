@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from . import knee, names, stats
+from .data import Rows, cell
 from .load import Benchmark, Run
 from .stats import Summary
 from .tables import CostTable, Series, n_words
@@ -81,16 +82,13 @@ class ReachTable:
     def words(self) -> str:
         return "; ".join(f"{curve.mix}: {knee_words(curve)}" for curve in self.curves)
 
-    def rows(self) -> list[list[str]]:
+    def rows(self) -> Rows:
         """The data behind the figures, a header first."""
-        head = ["mix", "layout", "bytes", "window", "misses per access", f"median {self.unit}",
-                "low", "high", "n"]
-        return [head] + [
-            [c.mix, self.layout, str(self.bytes), str(p.window),
-             "" if p.misses is None else f"{p.misses:.6g}", f"{p.cost.median:.6g}",
-             "" if p.cost.low is None else f"{p.cost.low:.6g}",
-             "" if p.cost.high is None else f"{p.cost.high:.6g}", str(p.cost.n)]
-            for c in self.curves for p in c.points]
+        head = ("mix", "layout", "bytes", "window", "misses per access", f"median {self.unit}",
+                "low", "high", "n")
+        return (head, *((c.mix, self.layout, str(self.bytes), str(p.window), cell(p.misses),
+                         cell(p.cost.median), cell(p.cost.low), cell(p.cost.high), str(p.cost.n))
+                        for c in self.curves for p in c.points))
 
 
 def knee_words(curve: Curve) -> str:
@@ -179,10 +177,10 @@ class BarTable:
                                          for name in self.part_names if name in bar.parts)
             + f" of {names.count_words(bar.whole.median)}" for bar in self.bars)
 
-    def rows(self) -> list[list[str]]:
-        return [["bar", *self.part_names, f"median {self.unit}", "n"]] + [
-            [bar.label, *(f"{bar.parts.get(p, 0.0):.6g}" for p in self.part_names),
-             f"{bar.whole.median:.6g}", str(bar.whole.n)] for bar in self.bars]
+    def rows(self) -> Rows:
+        return (("bar", *self.part_names, f"median {self.unit}", "n"), *(
+            (bar.label.replace("\n", ", "), *(cell(bar.parts.get(p, 0.0)) for p in self.part_names),
+             cell(bar.whole.median), str(bar.whole.n)) for bar in self.bars))
 
 
 def parts_of(benchmark: Benchmark, order: tuple[str, ...]) -> dict[str, float]:
