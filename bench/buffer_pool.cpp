@@ -30,7 +30,9 @@ std::vector<BufferPool::Key> BufferPool::needed(const std::vector<Case>& cases) 
   std::vector<Key> keys;
   for (const Case& item : cases) {
     if (item.group() == Group::kNone || item.mix.empty()) continue;
-    if (std::ranges::find(keys, key_of(item)) == keys.end()) keys.push_back(key_of(item));
+    for (std::uint32_t i = 0; i < item.buffers(); ++i)
+      if (const Key key = key_of(item, i); std::ranges::find(keys, key) == keys.end())
+        keys.push_back(key);
   }
   std::ranges::stable_sort(keys, [&](const Key& a, const Key& b) {
     const auto& left = mixes_.at(std::get<0>(a)).steps;
@@ -42,11 +44,11 @@ std::vector<BufferPool::Key> BufferPool::needed(const std::vector<Case>& cases) 
 }
 
 std::unique_ptr<PooledBuffer> BufferPool::make(const Key& key) const {
-  const auto& [mix, layout, bytes] = key;
+  const auto& [mix, layout, bytes, index] = key;
   const BufferSpec spec{.bytes = bytes,
                         .steps = mixes_.at(mix).steps,
                         .layout = layout_value(layout),
-                        .seed = seed_};
+                        .seed = seed_ + index};
   auto pooled = std::make_unique<PooledBuffer>(
       PooledBuffer{heap_.allocate(spec, "mix " + mix + ", layout " + layout), {}, {}});
   pooled->info = pooled->buffer.info(heap_.fd());
@@ -54,12 +56,16 @@ std::unique_ptr<PooledBuffer> BufferPool::make(const Key& key) const {
   return pooled;
 }
 
-const PooledBuffer& BufferPool::get(const Case& item) {
-  const Key key = key_of(item);
+const PooledBuffer& BufferPool::get(const Case& item, std::uint32_t index) {
+  const Key key = key_of(item, index);
   if (const auto found = buffers_.find(key); found != buffers_.end()) return *found->second;
   if (const auto failed = failures_.find(key); failed != failures_.end())
     throw RunError(failed->second);
-  buffers_.clear();  // one at a time: give its pages back first
+  // One case at a time: give the pages of others back first.
+  std::erase_if(buffers_, [&](const auto& kept) {
+    return std::tuple(std::get<0>(kept.first), std::get<1>(kept.first), std::get<2>(kept.first)) !=
+           std::tuple(item.mix, item.layout, item.bytes);
+  });
   return *(buffers_[key] = make(key));
 }
 

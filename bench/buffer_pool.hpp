@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers that the map families share.
+// The buffers that families share.
 #pragma once
 
 #include <pagemix.h>
@@ -24,7 +24,8 @@ struct PooledBuffer {
   std::vector<pagemix_run> runs;  ///< in buffer order
 };
 
-/// One buffer for each (mix, layout, bytes) that map cases use.
+/// One buffer for each (mix, layout, bytes) that cases use; eight for those of a
+/// queue of eight frames.
 ///
 /// All are made at once, in an order that does not depend on the seed of the
 /// interleaving, when half of the available memory holds them; then each keeps
@@ -39,15 +40,18 @@ class BufferPool {
              const std::map<std::string, Mix>& mixes, std::uint64_t seed,
              std::uint64_t available_bytes);
 
-  /// The buffer of a map case. RunError when it could not be allocated. Without
-  /// keeps_all() the reference ends with the next call.
-  const PooledBuffer& get(const Case& item);
+  /// A buffer of a case, @p index 0..item.buffers()-1. RunError when it could
+  /// not be allocated. Without keeps_all() the reference ends with the next call
+  /// for another mix, layout or size.
+  const PooledBuffer& get(const Case& item, std::uint32_t index = 0);
 
   bool keeps_all() const { return keeps_all_; }
 
  private:
-  using Key = std::tuple<std::string, std::string, std::uint64_t>;  // mix, layout, bytes
-  static Key key_of(const Case& item) { return {item.mix, item.layout, item.bytes}; }
+  using Key = std::tuple<std::string, std::string, std::uint64_t, std::uint32_t>;
+  static Key key_of(const Case& item, std::uint32_t index) {
+    return {item.mix, item.layout, item.bytes, index};
+  }
   std::vector<Key> needed(const std::vector<Case>& cases) const;
   std::unique_ptr<PooledBuffer> make(const Key& key) const;
 

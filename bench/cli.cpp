@@ -25,6 +25,8 @@ po::options_description run_options() {
   options.add_options()
       ("config", text("FILE"), "run profile, for example configs/profiles/quick.ini")
       ("device", text("BDF"), "PCI device to map for; default: the only one without a driver")
+      ("drive", text("BDF"), "NVMe drive for the use_* families; default: --device if it is one, "
+                             "or the only one without a driver")
       ("out", text("DIR"), "result folder; default results/<date>-<machine>-<kernel>-<profile>")
       ("force", "replace a run.json that is already there")
       ("mixes-file", text("FILE"), "mixes; default: ../mixes.ini beside the profile, "
@@ -160,6 +162,7 @@ std::optional<RunOptions> parse_run(const std::vector<std::string>& arguments) {
     throw UsageError("--config is missing; allowed: a profile such as configs/profiles/quick.ini");
   options.config = *config;
   options.device = optional_text(values, "device");
+  options.drive = optional_text(values, "drive");
   options.out = optional_text(values, "out");
   options.mixes_file = optional_text(values, "mixes-file");
   if (const auto clock = optional_text(values, "clock")) options.clock = parse_clock(*clock);
@@ -198,7 +201,7 @@ std::optional<ListOptions> parse_list(const std::vector<std::string>& arguments)
 }
 
 std::string general_help() {
-  return "pagemix: what the pages behind a dma-buf cost: allocate, map, unmap\n\n"
+  return "pagemix: what the pages behind a dma-buf cost: allocate, map, use, unmap\n\n"
          "usage: pagemix COMMAND [options]\n\n"
          "  doctor   can a run start here, and what mends it if not\n"
          "  list     mixes, benchmark families, operations of the module\n"

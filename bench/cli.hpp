@@ -14,6 +14,7 @@ namespace pagemix::bench {
 struct RunOptions {
   std::string config;
   std::optional<std::string> device;
+  std::optional<std::string> drive;
   std::optional<std::string> out;
   std::optional<std::string> mixes_file;
   std::optional<ClockKind> clock;

@@ -2,6 +2,7 @@
 #include "device_session.hpp"
 
 #include "error.hpp"
+#include "pagemix/vfio/nvme/controller.hpp"
 #include "text.hpp"
 
 namespace pagemix::bench {
@@ -60,7 +61,9 @@ pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
     else if (!device.driver)
       free.push_back(device);
   }
-  const std::vector<pci::DeviceInfo>& candidates = bound.empty() ? free : bound;
+  std::vector<pci::DeviceInfo> candidates = bound.empty() ? free : bound;
+  // Where there is a choice, the drive is left to the families that use one.
+  if (candidates.size() > 1) std::erase_if(candidates, vfio::nvme::is_nvme);
   if (candidates.size() == 1) return candidates.front();
   std::vector<std::string> names;
   for (const pci::DeviceInfo& device : candidates)

@@ -10,7 +10,9 @@
 #include "environment.hpp"
 #include "error.hpp"
 #include "heap_client.hpp"
+#include "iommu_counters.hpp"
 #include "pagemix/vfio/error.hpp"
+#include "pagemix/vfio/nvme/controller.hpp"
 #include "text.hpp"
 
 namespace pagemix::bench {
@@ -40,8 +42,9 @@ void examine_iommu(Findings& findings, const std::vector<pci::DeviceInfo>& devic
   for (const auto& entry : fs::directory_iterator(paths.sys / "class/iommu", error))
     names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
-  const auto behind = std::ranges::find_if(
-      devices, [](const pci::DeviceInfo& device) { return device.iommu_group && !device.no_iommu; });
+  const auto behind = std::ranges::find_if(devices, [](const pci::DeviceInfo& device) {
+    return device.iommu_group && !device.no_iommu;
+  });
   if (names.empty() || std::ranges::none_of(devices, may_have_iommu)) {
     findings.push_back(
         {Kind::kProblem,
@@ -80,8 +83,8 @@ void examine_vfio(Findings& findings, const vfio::SystemPaths& paths) {
   if (fs::exists(paths.sys / "bus/pci/drivers/vfio-pci") && fs::exists(paths.dev / "vfio/vfio"))
     findings.push_back({Kind::kGood, "VFIO, driver vfio-pci", ""});
   else
-    findings.push_back({Kind::kNote, "no vfio-pci: vfio_map and vfio_unmap will be skipped",
-                        "modprobe vfio-pci"});
+    findings.push_back(
+        {Kind::kNote, "no vfio-pci: vfio_map and vfio_unmap will be skipped", "modprobe vfio-pci"});
 }
 
 // What a bound device says about its domain.
@@ -107,9 +110,11 @@ bool examine_device(Findings& findings, const pci::DeviceInfo& device, Kind unus
   std::vector<pci::Blocker> blockers;
   if (device.driver != "pagemix") blockers = pci::blockers(device, "pagemix", paths);
   if (blockers.empty()) {
-    findings.push_back({Kind::kGood, name + ": usable, " +
-                                         (device.driver ? "driver " + *device.driver : "no driver") +
-                                         ", " + domain_facts(device), ""});
+    findings.push_back({Kind::kGood,
+                        name + ": usable, " +
+                            (device.driver ? "driver " + *device.driver : "no driver") + ", " +
+                            domain_facts(device),
+                        ""});
     return true;
   }
   for (const pci::Blocker& blocker : blockers)
@@ -127,12 +132,58 @@ void examine_devices(Findings& findings, const std::vector<pci::DeviceInfo>& dev
   for (const pci::DeviceInfo& device : devices)
     if (!device.is_bridge() && examine_device(findings, device, Kind::kNote, paths)) ++usable;
   if (usable == 0)
-    findings.push_back({Kind::kProblem, "no usable device",
-                        "free one of the devices above as told there, or add one behind the IOMMU"});
+    findings.push_back(
+        {Kind::kProblem, "no usable device",
+         "free one of the devices above as told there, or add one behind the IOMMU"});
   else if (usable > 1)
-    findings.push_back({Kind::kNote, std::to_string(usable) + " usable devices; a run takes one "
-                        "that is bound to pagemix or has no driver, if there is only one",
+    findings.push_back({Kind::kNote,
+                        std::to_string(usable) +
+                            " usable devices; a run takes one "
+                            "that is bound to pagemix or has no driver, if there is only one",
                         "pagemix run --device BDF"});
+}
+
+// The drives that the use_* families could take; a machine without one can
+// still run the others.
+void examine_drives(Findings& findings, const std::vector<pci::DeviceInfo>& devices,
+                    const vfio::SystemPaths& paths) {
+  unsigned usable = 0;
+  for (const pci::DeviceInfo& device : devices) {
+    if (!vfio::nvme::is_nvme(device)) continue;
+    const std::string name = "drive " + device.bdf.text() + " [" + device.id() + "]";
+    const bool bound = device.driver == "vfio-pci";
+    const auto blockers =
+        bound ? std::vector<pci::Blocker>{} : pci::blockers(device, "vfio-pci", paths);
+    for (const pci::Blocker& blocker : blockers)
+      findings.push_back({Kind::kNote, name + ": not usable by the use_* families: " + blocker.text,
+                          blocker.remedy});
+    if (!blockers.empty()) continue;
+    ++usable;
+    const bool taken = device.driver && !bound;
+    findings.push_back({Kind::kGood, name + ": usable by the use_* families",
+                        taken ? "pagemix run --drive " + device.bdf.text() +
+                                    " (taken from driver " + *device.driver + " for the run)"
+                              : ""});
+  }
+  if (usable == 0)
+    findings.push_back(
+        {Kind::kNote, "no usable NVMe drive: the use_* families will be skipped",
+         "add a drive that holds nothing mounted; in a guest --target \"edu nvme\""});
+}
+
+void examine_counters(Findings& findings, const vfio::SystemPaths& paths) {
+  try {
+    std::vector<std::string> names;
+    for (const IommuColumn& column : find_iommu_columns(paths)) names.push_back(column.name);
+    if (names.empty())
+      findings.push_back({Kind::kNote, "no IOMMU counters: costs are measured, misses are not",
+                          "a kernel with ARM_SMMU_V3_PMU or INTEL_IOMMU_PERF_EVENTS; "
+                          "docs/hardware.md"});
+    else
+      findings.push_back({Kind::kGood, "IOMMU counters " + join(names), ""});
+  } catch (const RunError& error) {
+    findings.push_back({Kind::kNote, std::string("IOMMU counters: ") + error.what(), ""});
+  }
 }
 
 }  // namespace
@@ -146,6 +197,8 @@ Findings examine(const std::optional<std::string>& device, const vfio::SystemPat
   examine_module(findings, paths);
   examine_vfio(findings, paths);
   examine_devices(findings, devices, device, paths);
+  examine_drives(findings, devices, paths);
+  examine_counters(findings, paths);
   return findings;
 }
 

@@ -89,9 +89,13 @@ double IommuCounters::count(const IommuColumn& column, const std::function<void(
   return read_sum(counters);
 }
 
-std::map<std::string, double> IommuCounters::count_all(const std::function<void()>& action) const {
+std::map<std::string, double> IommuCounters::count_all(const std::function<void()>& ready,
+                                                       const std::function<void()>& action) const {
   std::map<std::string, double> counts;
-  for (const IommuColumn& column : columns_) counts[column.name] = count(column, action);
+  for (const IommuColumn& column : columns_) {
+    ready();
+    counts[column.name] = count(column, action);
+  }
   // Two passes, so that the difference may come out below nothing.
   if (counts.contains("iotlb_lookup") && counts.contains("iotlb_hit") &&
       !counts.contains("iotlb_miss"))

@@ -39,9 +39,11 @@ class IommuCounters {
   /// when the kernel refuses the counter.
   static double count(const IommuColumn& column, const std::function<void()>& action);
 
-  /// Runs @p action once a column. Adds up what can be derived:
-  /// iotlb_miss = iotlb_lookup - iotlb_hit where the unit counts these two.
-  std::map<std::string, double> count_all(const std::function<void()>& action) const;
+  /// Runs @p action once a column, @p ready before each, not counted. Adds what
+  /// can be derived: iotlb_miss = iotlb_lookup - iotlb_hit where the unit
+  /// counts these two.
+  std::map<std::string, double> count_all(const std::function<void()>& ready,
+                                          const std::function<void()>& action) const;
 
   /// Sanity check: counts every column while nothing runs for 20 ms. Units
   /// count all devices behind them, so what is counted now would be counted

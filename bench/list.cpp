@@ -23,6 +23,12 @@ constexpr FamilyHelp kFamilies[] = {
     {"unmap_sgtable", "dma_unmap_sgtable() of it (in the module)"},
     {"vfio_map", "VFIO_IOMMU_MAP_DMA of the mmapped buffer (user-space clock)"},
     {"vfio_unmap", "VFIO_IOMMU_UNMAP_DMA of it (user-space clock)"},
+    {"sync", "begin and end of CPU access to a mapped buffer (in the module)"},
+    {"import", "PRIME import and release by a DRM driver (user-space clock)"},
+    {"use_stream", "an NVMe drive fills the buffer by large transfers"},
+    {"use_random", "it writes a block into random pages of a working set: IOTLB reach"},
+    {"use_column", "it reads a frame down columns of tiles, as a rotation does"},
+    {"use_pipeline", "it writes and reads frames of a queue, mapped once or each"},
     {"sample_cost", "what a sample contains besides the operation"},
 };
 

@@ -55,8 +55,10 @@ std::vector<Case> selected_cases(const Profile& profile, const std::string& filt
 fs::path result_folder(const RunOptions& options, const std::string& machine,
                        const std::string& profile) {
   if (options.out) return *options.out;
-  std::string name = utc_now().substr(0, 10) + "-" + machine + "-" + kernel_release() + "-" + profile;
-  std::ranges::replace_if(name, [](char c) { return c == '/' || c == ' '; }, '_');
+  std::string name =
+      utc_now().substr(0, 10) + "-" + machine + "-" + kernel_release() + "-" + profile;
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || c == ' '; }, '_');
   return fs::path("results") / name;
 }
 
@@ -70,8 +72,12 @@ class Runner {
         cases_(std::move(cases)),
         recorder_(clock, profile.blocks),
         marker_(marker),
-        context_{.options = options, .profile = profile, .mixes = mixes, .machine = {},
-                 .profile_name = {}, .clock = clock} {
+        context_{.options = options,
+                 .profile = profile,
+                 .mixes = mixes,
+                 .machine = {},
+                 .profile_name = {},
+                 .clock = clock} {
     for (const Mix& mix : mixes) mixes_[mix.name] = mix;
   }
 
@@ -88,9 +94,16 @@ class Runner {
   bool any(Group group) const {
     return std::ranges::any_of(cases_, [&](const Case& item) { return item.group() == group; });
   }
+  void drop_unmeasurable();
   void prepare_device();
+  void prepare_drive();
+  void prepare_counters();
   void prepare_families();
+  void note_context();
+  void switch_to(Group group);
+  void skip(const std::string& what, const std::string& why);
   void drop_family(const std::string& family, const std::string& why);
+  void drop_group(Group group, const std::string& why);
   void run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
                 Progress& progress);
   void give_device_back();
@@ -104,6 +117,8 @@ class Runner {
   RunContext context_;
   std::optional<HeapClient> heap_;
   std::optional<DeviceSession> device_;
+  std::optional<DriveSession> drive_;
+  std::optional<IommuCounters> counters_;
   std::optional<BufferPool> pool_;
   std::map<std::string, std::unique_ptr<Family>> families_;
   // Google Benchmark keeps a pointer to the first for its context.
@@ -112,18 +127,73 @@ class Runner {
   bool interrupted_ = false;
 };
 
+void Runner::skip(const std::string& what, const std::string& why) {
+  std::cerr << "pagemix: skipped " << what << ": " << why << '\n';
+  recorder_.skip(what, why);
+}
+
 void Runner::drop_family(const std::string& family, const std::string& why) {
-  std::cerr << "pagemix: skipped " << family << ": " << why << '\n';
-  recorder_.skip(family, why);
+  skip(family, why);
   std::erase_if(cases_, [&](const Case& item) { return item.family == family; });
 }
 
+void Runner::drop_group(Group group, const std::string& why) {
+  std::set<std::string> names;
+  for (const Case& item : cases_)
+    if (item.group() == group) names.insert(item.family);
+  for (const std::string& name : names) drop_family(name, why);
+}
+
+void Runner::drop_unmeasurable() {
+  std::set<std::string> told;
+  std::erase_if(cases_, [&](const Case& item) {
+    const auto why = families_.at(item.family)->unmeasurable(item);
+    if (why && told.insert(why->what).second) skip(why->what, why->why);
+    return why.has_value();
+  });
+}
+
 void Runner::prepare_device() {
-  // Heal first: a run that was killed may have left the device bound.
-  for (const std::string& line : vfio::pci::restore_stale_bindings())
-    std::cerr << "pagemix: " << line << '\n';
   const vfio::pci::DeviceInfo chosen = choose_device(options_.device);
   device_.emplace(chosen.bdf, std::max(profile_.iterations, profile_.warmup));
+}
+
+// A machine without a drive to spare still measures the rest.
+void Runner::prepare_drive() {
+  std::uint32_t depth = kUseDepth;
+  for (const Case& item : cases_)
+    depth = std::max(depth, static_cast<std::uint32_t>(item.number("depth")));
+  try {
+    drive_.emplace(choose_drive(options_.drive, options_.device).bdf, depth);
+  } catch (const UsageError& error) {
+    if (options_.drive) throw;
+    drop_group(Group::kDrive, error.what());
+  }
+}
+
+void Runner::prepare_counters() {
+  try {
+    counters_.emplace(find_iommu_columns());
+    if (counters_->columns().empty()) {
+      counters_.reset();
+      skip("iommu counters",
+           "no unit smmuv3_pmcg_*, dmar* or amd_iommu_* in "
+           "/sys/bus/event_source/devices: this machine or kernel does not "
+           "count what its IOMMU does");
+      return;
+    }
+    context_.counters = counters_->idle_check();
+  } catch (const RunError& error) {
+    counters_.reset();
+    skip("iommu counters", error.what());
+  }
+}
+
+// The same device may serve both; it has one driver at a time.
+void Runner::switch_to(Group group) {
+  if (!drive_ || !device_ || drive_->bdf() != device_->device().bdf) return;
+  if (group == Group::kDrive) device_->release();
+  if (group == Group::kModule || group == Group::kVfio) drive_->release();
 }
 
 void Runner::prepare_families() {
@@ -133,13 +203,33 @@ void Runner::prepare_families() {
                           .pool = pool_ ? &*pool_ : nullptr,
                           .device = device_ ? &*device_ : nullptr,
                           .marker = marker_,
-                          .kernel = parse_kernel_version(kernel_release())};
-  std::set<std::string> names;
-  for (const Case& item : cases_) names.insert(item.family);
-  for (const std::string& name : names) {
+                          .kernel = parse_kernel_version(kernel_release()),
+                          .clock = context_.clock,
+                          .drive = drive_ ? &*drive_ : nullptr,
+                          .counters = counters_ ? &*counters_ : nullptr};
+  std::map<std::string, Group> groups;
+  for (const Case& item : cases_) groups.emplace(item.family, item.group());
+  for (const auto& [name, group] : groups) {
+    switch_to(group);
     families_[name] = make_family(name, services);
     if (const auto why = families_[name]->prepare()) drop_family(name, *why);
   }
+  drop_unmeasurable();
+  note_context();
+}
+
+// What device, drive and clock tell while they are bound.
+void Runner::note_context() {
+  if (any(Group::kDrive)) {
+    switch_to(Group::kDrive);
+    Drive& drive = drive_->open();
+    context_.drive = drive.json();
+    if (!device_) {
+      context_.device = drive.device();
+      context_.domain.page_sizes = drive.space().page_sizes();
+    }
+  }
+  switch_to(Group::kModule);
   if (device_) context_.device = device_->device();
   if (any(Group::kModule)) {
     const pagemix_target_info info = device_->module().info();
@@ -171,7 +261,13 @@ void Runner::prepare() {
   // Before any driver is bound: what binding allocates does not shape them.
   if (needs_buffers)
     pool_.emplace(*heap_, cases_, mixes_, profile_.seed, meminfo_bytes("MemAvailable"));
+  // Heal first: a run that was killed may have left a device bound.
+  if (any(Group::kModule) || any(Group::kVfio) || any(Group::kDrive))
+    for (const std::string& line : vfio::pci::restore_stale_bindings())
+      std::cerr << "pagemix: " << line << '\n';
   if (any(Group::kModule) || any(Group::kVfio)) prepare_device();
+  if (any(Group::kDrive)) prepare_drive();
+  if (any(Group::kDrive)) prepare_counters();
   prepare_families();
   if (cases_.empty()) throw RunError("nothing left to measure on this machine");
 }
@@ -188,10 +284,13 @@ void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t 
   progress.starts(name);
   recorder_.starts(name, index, block);
   try {
+    switch_to(item.group());
     const Measurement result = families_.at(item.family)->measure(item, block);
     recorder_.measured(result);
+    // A family may take another number of samples; the recorder knows them all.
     auto sample = result.samples.begin();
-    for ([[maybe_unused]] auto _ : state) state.SetIterationTime(*sample++ * 1e-9);
+    for ([[maybe_unused]] auto _ : state)
+      state.SetIterationTime(sample != result.samples.end() ? *sample++ * 1e-9 : 0);
     for (const auto& [key, value] : result.counters) state.counters[key] = value;
     const Summary summary = summarize(result.samples);
     state.counters["median"] = summary.median;
@@ -223,11 +322,10 @@ void Runner::measure() {
   // Registered in the order they shall run; the library keeps it.
   for (std::uint32_t block = 0; block < profile_.blocks; ++block)
     for (const std::size_t index : block_order(cases_, profile_.seed, block))
-      benchmark::RegisterBenchmark(
-          cases_[index].name().c_str(),
-          [this, index, block, &progress](benchmark::State& state) {
-            run_case(state, index, block, progress);
-          })
+      benchmark::RegisterBenchmark(cases_[index].name().c_str(),
+                                   [this, index, block, &progress](benchmark::State& state) {
+                                     run_case(state, index, block, progress);
+                                   })
           ->Iterations(profile_.iterations)
           ->UseManualTime();
   benchmark::RunSpecifiedBenchmarks(&recorder_, ".");
@@ -237,13 +335,17 @@ void Runner::measure() {
 
 void Runner::give_device_back() {
   families_.clear();
-  if (!device_) return;
-  try {
-    device_->release();
-  } catch (const vfio::Error& error) {
-    failed_ = true;
-    std::cerr << "pagemix: " << error.what() << '\n';
-  }
+  const auto give_back = [&](auto& session) {
+    if (!session) return;
+    try {
+      session->release();
+    } catch (const vfio::Error& error) {
+      failed_ = true;
+      std::cerr << "pagemix: " << error.what() << '\n';
+    }
+  };
+  give_back(drive_);
+  give_back(device_);
 }
 
 int Runner::finish(const fs::path& folder) {
@@ -270,7 +372,8 @@ int run_command(const RunOptions& options) {
     return kExitOk;
   }
   const ClockKind clock = decide_clock(options.clock);
-  const std::string profile_name = options.profile.value_or(fs::path(options.config).stem().string());
+  const std::string profile_name =
+      options.profile.value_or(fs::path(options.config).stem().string());
   const std::string machine = options.machine.value_or(machine_name());
   const fs::path folder = result_folder(options, machine, profile_name);
   if (!options.force && fs::exists(folder / "run.json"))

@@ -15,8 +15,11 @@ using nlohmann::ordered_json;
 
 ordered_json iommu_json(const RunContext& run) {
   if (!run.device)
-    return {{"driver", nullptr}, {"device", nullptr}, {"pgsize_bitmap", nullptr},
-            {"granule", nullptr}, {"domain_mode", "none"}};
+    return {{"driver", nullptr},
+            {"device", nullptr},
+            {"pgsize_bitmap", nullptr},
+            {"granule", nullptr},
+            {"domain_mode", "none"}};
   ordered_json json = {{"driver", iommu_driver(*run.device)},
                        {"device", run.device->iommu_device},
                        {"pgsize_bitmap", nullptr},
@@ -63,8 +66,10 @@ ordered_json RunContext::context(bool complete) const {
   json["machine"] = machine;
   json["cpu"] = cpu_json();
   json["target"] = target_json(*this);
-  json["module"] = {{"version", module_version.empty() ? ordered_json(nullptr)
-                                                       : ordered_json(module_version)}};
+  json["drive"] = drive;
+  json["iommu_counters"] = counters;
+  json["module"] = {
+      {"version", module_version.empty() ? ordered_json(nullptr) : ordered_json(module_version)}};
   json["git"] = kSourceRevision;
   json["profile"] = profile_name;
   json["config"] = profile.config;

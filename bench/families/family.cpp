@@ -11,6 +11,12 @@ std::unique_ptr<Family> make_family(const std::string& name, const Services& ser
   if (name == "map_sgtable" || name == "unmap_sgtable") return make_map(services);
   if (name == "vfio_map" || name == "vfio_unmap") return make_vfio_map(services);
   if (name == "sample_cost") return make_sample_cost(services);
+  if (name == "sync") return make_sync(services);
+  if (name == "import") return make_import(services);
+  if (name == "use_stream") return make_use_stream(services);
+  if (name == "use_random") return make_use_random(services);
+  if (name == "use_column") return make_use_column(services);
+  if (name == "use_pipeline") return make_use_pipeline(services);
   return nullptr;
 }
 
@@ -39,11 +45,15 @@ std::optional<SmmuRules> smmu_rules(const Services& services) {
                    .lazy = domain_mode(device) == "lazy"};
 }
 
-UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes) {
+UnmapRules unmap_rules(const vfio::pci::DeviceInfo& device, KernelVersion kernel,
+                       std::uint64_t page_sizes) {
   const std::uint64_t granule = page_sizes & (~page_sizes + 1);
-  return {.whole_requests = iommu_driver(services.device->device()) == "virtio-iommu",
-          .page_by_page =
-              (page_sizes & (granule << 1)) != 0 && services.kernel < KernelVersion{6, 16}};
+  return {.whole_requests = iommu_driver(device) == "virtio-iommu",
+          .page_by_page = (page_sizes & (granule << 1)) != 0 && kernel < KernelVersion{6, 16}};
+}
+
+UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes) {
+  return unmap_rules(services.device->device(), services.kernel, page_sizes);
 }
 
 void throw_measure_error(const std::string& what, int error) {

@@ -11,9 +11,12 @@
 
 #include "buffer_pool.hpp"
 #include "cases.hpp"
+#include "clock.hpp"
 #include "device_session.hpp"
+#include "drive.hpp"
 #include "environment.hpp"
 #include "heap_client.hpp"
+#include "iommu_counters.hpp"
 #include "leaves.hpp"
 #include "marker.hpp"
 #include "recorder.hpp"
@@ -24,11 +27,14 @@ namespace pagemix::bench {
 struct Services {
   const Profile& profile;
   const std::map<std::string, Mix>& mixes;
-  const HeapClient* heap = nullptr;     ///< null: no selected case needs it
-  BufferPool* pool = nullptr;           ///< null: as above
-  DeviceSession* device = nullptr;      ///< null: as above
+  const HeapClient* heap = nullptr;  ///< null: no selected case needs it
+  BufferPool* pool = nullptr;        ///< null: as above
+  DeviceSession* device = nullptr;   ///< null: as above
   const Marker& marker;
   KernelVersion kernel;
+  ClockKind clock = ClockKind::kHardwareNs;
+  DriveSession* drive = nullptr;            ///< null: no selected case needs it
+  const IommuCounters* counters = nullptr;  ///< null: none on this machine
 };
 
 /// Thrown when the second signal gave the current case up.
@@ -43,6 +49,10 @@ class Family {
   /// (reported as skipped), or nullopt. Throws when the run cannot go on.
   virtual std::optional<std::string> prepare() = 0;
 
+  /// Why this case alone cannot be measured here; asked after prepare(). The
+  /// text is reported once for each @c what.
+  virtual std::optional<Skipped> unmeasurable(const Case&) const { return std::nullopt; }
+
   /// Measures one case: profile.iterations samples after the warm-up, markers
   /// around the measured loop. Throws with the case given up.
   virtual Measurement measure(const Case& item, std::uint32_t block) = 0;
@@ -55,6 +65,12 @@ std::unique_ptr<Family> make_alloc(const Services& services);
 std::unique_ptr<Family> make_map(const Services& services);
 std::unique_ptr<Family> make_vfio_map(const Services& services);
 std::unique_ptr<Family> make_sample_cost(const Services& services);
+std::unique_ptr<Family> make_sync(const Services& services);
+std::unique_ptr<Family> make_import(const Services& services);
+std::unique_ptr<Family> make_use_stream(const Services& services);
+std::unique_ptr<Family> make_use_random(const Services& services);
+std::unique_ptr<Family> make_use_column(const Services& services);
+std::unique_ptr<Family> make_use_pipeline(const Services& services);
 
 /// chunks_order<k> and runs of one buffer.
 void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info);
@@ -68,6 +84,8 @@ void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_c
 std::optional<SmmuRules> smmu_rules(const Services& services);
 
 /// How the device's IOMMU driver and this kernel's VFIO unmap.
+UnmapRules unmap_rules(const vfio::pci::DeviceInfo& device, KernelVersion kernel,
+                       std::uint64_t page_sizes);
 UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes);
 
 /// Throws GivenUp for EINTR, RunError naming @p what for another errno value.

@@ -2,16 +2,11 @@
 // map_sgtable, unmap_sgtable: the module's operations of the same names. The
 // kernel times each half of the map/unmap cycle; the samples come from its ring.
 #include "error.hpp"
+#include "families/direction.hpp"
 #include "families/family.hpp"
 
 namespace pagemix::bench {
 namespace {
-
-std::uint32_t direction_value(const std::string& name) {
-  if (name == "to_device") return 1;    // DMA_TO_DEVICE
-  if (name == "from_device") return 2;  // DMA_FROM_DEVICE
-  return 0;                             // DMA_BIDIRECTIONAL
-}
 
 class Map final : public Family {
  public:
@@ -21,8 +16,8 @@ class Map final : public Family {
     const TargetClient& target = services_.device->module();
     for (const char* operation : {"map_sgtable", "unmap_sgtable"})
       if (!target.offers(operation))
-        return "pagemix.ko " + std::string(target.info().module_version) +
-               " has no operation " + operation;
+        return "pagemix.ko " + std::string(target.info().module_version) + " has no operation " +
+               operation;
     return std::nullopt;
   }
 
