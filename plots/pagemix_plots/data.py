@@ -23,7 +23,7 @@ def rows(table: CostTable | CountTable | PartsTable) -> Rows:
         return (head, *((series.name, category, cell(p.median), cell(p.low), cell(p.high), str(p.n))
                         for series in table.series for category, p in series.points.items()))
     if isinstance(table, CountTable):
-        return (("command", *table.categories), *((name, *map(cell, values))
+        return (("count", *table.categories), *((name, *map(cell, values))
                                                   for name, values in table.series.items()))
     sizes = sorted(table.part_names, reverse=True)
     return ((table.noun, *(table.part_names[size] for size in sizes)),

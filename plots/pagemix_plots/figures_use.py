@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from . import figures, knee, names, tables_use
 from .figures import BLUE, FILLS, GREEN, HATCH, ORANGE, PURPLE, SKY, VERMILLION
 from .svg import STYLE
-from .tables import n_words
+from .tables import CountTable, n_words
 from .tables_use import BarTable, Curve, ReachTable
 
 # A line for each mix: colour, marker, filled, dashes. Lines that lie on each
@@ -89,6 +89,28 @@ def _finish(ax: Axes, table: ReachTable, title: str, ylabel: str) -> None:
         figures.legend_above(ax)
     note = f"knee: line with its 95 % interval; {n_words(table.n)} passes a point"
     figures.titles(ax, title, note, legend=len(table.curves) > 1, lines=lines)
+
+
+def misses_by_mix(ax: Axes, table: CountTable, title: str) -> None:
+    """Misses per access of each mix: a mark for each case."""
+    with matplotlib.rc_context(STYLE):
+        step = 0.6 / max(1, len(table.series))
+        for index, (name, values) in enumerate(table.series.items()):
+            colour, marker, filled, _ = LINES[index % len(LINES)]
+            y = [place + (index - (len(table.series) - 1) / 2) * step
+                 for place in range(len(values))]
+            ax.plot(values, y, color=colour, marker=marker, linestyle="none", markeredgewidth=1.4,
+                    markerfacecolor=colour if filled else "none", label=name)
+            for value, place in zip(values, y, strict=True):
+                ax.annotate(names.count_words(value), (value, place), va="center", fontsize=8.5,
+                            xytext=(7, -0.5), textcoords="offset points")
+        top = max(max(values) for values in table.series.values())
+        ax.set_xlim(-0.02 * max(top, 0.05), 1.15 * max(top, 0.05))
+        ax.set_xlabel("IOTLB misses per access")
+        figures.rows_axis(ax, list(table.categories))
+        figures.legend_above(ax, columns=2)
+        figures.titles(ax, title, f"{n_words(set(table.n))} passes a mark", legend=True,
+                       lines=math.ceil(len(table.series) / 2))
 
 
 def stacked_bars(ax: Axes, table: BarTable, title: str, note: str) -> None:

@@ -19,6 +19,8 @@ def groups(runs: list[Run], labels: list[str]) -> list[Group]:
     """Groups without data are left out."""
     pairs = list(zip(runs, labels, strict=True))
     made = [_reach(pairs, misses=True), _reach(pairs, misses=False), _pipeline(pairs),
+            _misses(pairs, tables_use.COLUMN, "column-misses", "Column reads: IOTLB misses"),
+            _misses(pairs, tables_use.STREAM, "stream-misses", "Streaming: IOTLB misses"),
             _orders(pairs, tables_use.COLUMN, "frame", "column-cost", "Column reads, by order",
                     "A frame written in raster order and read in 64x64-pixel tiles down its "
                     "columns, as a 90-degree rotation does: cost of one access.", lambda v: v),
@@ -48,7 +50,8 @@ def _reach(pairs: list[tuple[Run, str]], *, misses: bool) -> Group:
     shown: list[Figure] = []
     others: list[Figure] = []
     for run, label in pairs:
-        tables = [t for t in tables_use.reach(run) if t.counted or not misses]
+        tables = [t for t in tables_use.reach(run)
+                  if (t.counted if misses else tables_use.device_counts(run))]
         for index, table in enumerate(tables):
             name = f"{label}, {names.bytes_words(table.bytes)}, {LAYOUT_WORDS[table.layout]}"
             slug = gallery.slug(kind, label, *(() if index == 0
@@ -70,6 +73,8 @@ def _pipeline(pairs: list[tuple[Run, str]]) -> Group:
             name = f"{label}, {run.iommu.domain_mode}, {LAYOUT_WORDS[layout]}"
             slug = gallery.slug("pipeline", label, *(() if index == 0 else (layout,)))
             note = f"parts are means, the mark and number the median; {n_words(table.n)} frames"
+            if not tables_use.device_counts(run):
+                note = f"dma is polling, not the device's work; {n_words(table.n)} frames"
             (shown if index == 0 else others).append(
                 draw(slug, f"{title}: {name}", table.words,
                      figures.row_height(len(table.bars)),
@@ -80,12 +85,27 @@ def _pipeline(pairs: list[tuple[Run, str]]) -> Group:
                  tuple(shown), tuple(others))
 
 
+def _misses(pairs: list[tuple[Run, str]], family: str, kind: str, title: str) -> Group:
+    shown = []
+    for run, label in pairs:
+        table = tables_use.misses_by_case(run, family)
+        if table is None:
+            continue
+        shown.append(draw(gallery.slug(kind, label), f"{title}: {label}", table.words,
+                          figures.row_height(len(table.categories)),
+                          lambda ax, t=table, n=label: figures_use.misses_by_mix(ax, t, n),
+                          data.rows(table)))
+    return Group(title, "Misses of one access, counted by the IOMMU or by QEMU: they do not depend "
+                 "on the clock.", tuple(shown), ())
+
+
 def _orders(pairs: list[tuple[Run, str]], family: str, part: str, kind: str, title: str, text: str,
             words: Callable[[str], str]) -> Group:
     shown: list[Figure] = []
     others: list[Figure] = []
     for run, label in pairs:
-        tables = tables_use.cost_by_order(run, family, part, words)
+        tables = (tables_use.cost_by_order(run, family, part, words)
+                  if tables_use.device_counts(run) else [])
         # The last value is the largest working set, frame or depth: what the order matters for.
         for index, (value, table) in enumerate(reversed(tables)):
             name = f"{label}, {value}"

@@ -13,7 +13,7 @@ from . import knee, names, stats
 from .data import Rows, cell
 from .load import Benchmark, Run
 from .stats import Summary
-from .tables import CostTable, Series, n_words
+from .tables import CostTable, CountTable, Series
 
 RANDOM, COLUMN, STREAM, PIPELINE = "use_random", "use_column", "use_stream", "use_pipeline"
 PARTS = ("map", "dma", "sync", "unmap")  # in the order of a frame's life
@@ -113,6 +113,12 @@ def round_bytes(count: float) -> str:
         if count >= size:
             return f"{count / size:.3g} {unit}"
     return f"{count:.0f} bytes"
+
+
+def device_counts(run: Run) -> bool:
+    """Whether costs of use_* hold the device's work: under -icount they hold the program's polling,
+    whose length is the host's affair. Events are counted either way."""
+    return run.clock.kind != "instructions"
 
 
 def family(run: Run, name: str) -> list[Benchmark]:
@@ -236,5 +242,21 @@ def cost_by_order(run: Run, name: str, part: str,
     return result
 
 
-def table_note(counts: set[int]) -> str:
-    return f"median, 95 % interval, {n_words(counts)} passes a point"
+def misses_by_case(run: Run, name: str) -> CountTable | None:
+    """Misses per access of each mix in the main layout, a series for each case of the family."""
+    found: dict[str, dict[str, float]] = {}
+    passes: set[int] = set()
+    benchmarks = family(run, name)
+    layouts = {b.name.key.layout for b in benchmarks if b.name.key}
+    main = next((layout for layout in names.LAYOUTS if layout in layouts), None)
+    for benchmark in benchmarks:
+        key, misses = benchmark.name.key, benchmark.counter("iotlb_miss")
+        if key is None or key.layout != main or misses is None:
+            continue
+        case = " ".join(value for _, value in benchmark.name.extra) or "all"
+        found.setdefault(case, {})[key.mix] = misses / accesses(benchmark)
+        passes.add(benchmark.summary.n)
+    mixes = tuple(sorted({m for row in found.values() for m in row}, key=names.mix_rank))
+    series = {case: tuple(row[m] for m in mixes) for case, row in found.items()
+              if set(row) == set(mixes)}
+    return CountTable(mixes, series, frozenset(passes)) if series else None

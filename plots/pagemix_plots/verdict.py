@@ -7,7 +7,7 @@ import math
 import textwrap
 from dataclasses import dataclass
 
-from . import compare, headline, lifecycle, names
+from . import compare, headline, lifecycle, names, tables_use
 from .fields import RunError
 from .lifecycle import (ALWAYS, EACH, EQUAL, FRESH, FROM, NEVER, PATTERNS, UNDECIDED, UNTIL,
                         BreakEven)
@@ -94,6 +94,8 @@ def _layout(run: Run) -> str:
 def _verdict(run: Run, size: int, base: str, other: str, pattern: lifecycle.Pattern,
              memory: str, floor: float) -> Verdict | None:
     """None where a use was not measured, or nothing of what is paid once."""
+    if not tables_use.device_counts(run) and any(f.startswith("use_") for f in pattern.use):
+        return None  # polling, not the device's work
     layout = _layout(run)
     lives = [lifecycle.life(run, mix, layout, size, pattern, memory) for mix in (base, other)]
     if any(set(pattern.use) - set(life.use) for life in lives):

@@ -48,7 +48,7 @@ def test_reach_in_words(used: Run) -> None:
 
 
 def test_without_counts_the_cost_has_the_knee(tmp_path: pathlib.Path) -> None:
-    run = load_run(make_use_run(tmp_path / "r", counted=False, noise=0.01))
+    run = load_run(make_use_run(tmp_path / "r", counted=False, noise=0.01, clock="hardware-ns"))
     (table,) = tables_use.reach(run)
     assert not table.counted and table.curves[0].by_misses is None
     assert "order0: cost rises from" in table.words
@@ -77,21 +77,33 @@ def test_access_cost_by_order(used: Run) -> None:
     assert [p.median for p in table.series[0].points.values()] == [1100, 1100, 1100, 800]
 
 
-def test_figures_carry_unit_n_and_words(used: Run) -> None:
-    made = {f.slug: f for g in gallery_use.groups([used], ["m"]) for f in g.figures}
+def test_figures_of_a_board_carry_unit_n_and_words(tmp_path: pathlib.Path) -> None:
+    board = load_run(make_use_run(tmp_path / "r", clock="hardware-ns", noise=0.01))
+    made = {f.slug: f for g in gallery_use.groups([board], ["m"]) for f in g.figures}
     assert set(made) == {"reach-misses-m", "reach-cost-m", "pipeline-m", "column-cost-m",
-                         "random-cost-m", "stream-cost-m"}
+                         "random-cost-m", "stream-cost-m", "column-misses-m", "stream-misses-m"}
     for slug, figure in made.items():
         words = texts(figure)
         assert any("n = 6" in w for w in words), slug
-        assert any("guest instructions" in w or "IOTLB misses per access" in w for w in words), slug
-        assert not any(" ns" in w for w in words), slug
+        assert any(w in ("ns", "ns per access", "IOTLB misses per access") for w in words), slug
+        assert len(figure.rows) >= 2 and len(set(map(len, figure.rows))) == 1, slug
     assert "working set" in texts(made["reach-misses-m"])
     assert {"order0", "order9"} <= set(texts(made["reach-misses-m"]))
     assert {"map", "dma", "sync", "unmap"} <= set(texts(made["pipeline-m"]))
 
 
+def test_instructions_are_no_device_cost(used: Run) -> None:
+    """Under -icount a use is the program's polling: its events are shown, its cost is not."""
+    made = {f.slug: f for g in gallery_use.groups([used], ["m"]) for f in g.figures}
+    assert set(made) == {"reach-misses-m", "pipeline-m", "column-misses-m", "stream-misses-m"}
+    assert any("dma is polling" in w for w in texts(made["pipeline-m"]))
+    assert {w for w in texts(made["column-misses-m"])} >= {"0.25", "0", "order0", "order9"}
+    for figure in made.values():
+        assert not any(" ns" in w for w in texts(figure))
+
+
 def test_report_of_a_run_without_maps(used: Run, tmp_path: pathlib.Path) -> None:
     page = report.write([used], tmp_path).read_text(encoding="utf-8")
     assert "IOTLB reach: misses" in page
-    assert (tmp_path / "plots" / "reach-cost-smmuv3.svg").exists()
+    assert (tmp_path / "plots" / "reach-misses-smmuv3.svg").exists()
+    assert (tmp_path / "plots" / "reach-misses-smmuv3.csv").read_text().startswith("mix,layout,")
