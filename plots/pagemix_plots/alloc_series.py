@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import pathlib
 from dataclasses import dataclass
 
@@ -17,7 +18,9 @@ from .stats import summarize
 from .tables_use import Bar, BarTable
 
 FAMILY = "alloc_series"
-PARTS = ("compaction", "reclaim", "zero", "other", "rest")
+PARTS = ("compaction", "reclaim", "zero", "kswapd", "kcompactd", "others", "idle", "other", "rest")
+# `part_other` by who had the CPU, where the run says so.
+OFF = ("kswapd", "kcompactd", "others", "idle")
 MEMORY = ("fresh", "enough", "low", "fragmented", "pinned", "aged")  # in the order of distress
 _COLUMNS = ["orders", "gfp", "memory", "set", "allocation", "usec", "order8", "order4", "order0"]
 _GFP = ("high", "mid", "low")
@@ -41,11 +44,12 @@ class Series:
     sets: tuple[tuple[Allocation, ...], ...]
     unit: str
     source: str  # label of the run, or "published"
+    traced: bool = True  # False: the series that the cost of tracing is told by
 
     @property
     def title(self) -> str:
         heap = f", {self.heap} heap" if self.heap else ""
-        return f"{self.policy}{heap}, memory {self.memory}"
+        return f"{self.policy}{heap}, memory {self.memory}{'' if self.traced else ', not traced'}"
 
     @property
     def all(self) -> list[Allocation]:
@@ -84,34 +88,52 @@ def memory_rank(state: str) -> tuple[int, str]:
 
 
 def _sorted(series: list[Series]) -> list[Series]:
-    return sorted(series, key=lambda s: (memory_rank(s.memory), names.mix_rank(s.policy), s.heap))
+    return sorted(series, key=lambda s: (memory_rank(s.memory), names.mix_rank(s.policy), s.heap,
+                                         not s.traced))
 
 
 def of_run(run: Run, label: str) -> list[Series]:
     """Series of a run's entries, by state of memory and policy."""
-    found: dict[tuple[str, str, str], dict[int, dict[int, Allocation]]] = {}
+    found: dict[tuple[str, str, str, bool], dict[int, dict[int, Allocation]]] = {}
     for benchmark in run.benchmarks.values():
         params = dict(benchmark.name.params)
         number = params.get("allocation", "")
         if benchmark.name.family != FAMILY or not number.isdigit():
             continue
-        key = (params.get("mix", ""), params.get("memory", "fresh"), params.get("heap", ""))
+        key = (params.get("mix", ""), params.get("memory", "fresh"), params.get("heap", ""),
+               params.get("trace") != "off")
         start = 0
         for block in benchmark.blocks:
             part = benchmark.samples[start:start + block.iterations]
             start += block.iterations
             chunks = {int(k[len("chunks_order"):]): v for k, v in block.counters.items()
                       if k.startswith("chunks_order") and k[len("chunks_order"):].isdigit() and v}
-            parts = {k[len("part_"):]: v for k, v in block.counters.items()
-                     if k.startswith("part_")}
             found.setdefault(key, {}).setdefault(block.index, {})[int(number)] = Allocation(
-                int(number), float(np.median(part)), chunks, parts)
+                int(number), float(np.median(part)), chunks, _parts(block.counters))
     return _sorted([
         Series(policy, memory, heap,
                tuple(tuple(allocations[n] for n in sorted(allocations))
                      for _, allocations in sorted(sets.items())),
-               run.clock.unit, label)
-        for (policy, memory, heap), sets in found.items()])
+               run.clock.unit, label, traced)
+        for (policy, memory, heap, traced), sets in found.items()])
+
+
+def _parts(counters: dict[str, float]) -> dict[str, float]:
+    """Parts of one allocation; what others did by who they were, if that is all of it."""
+    parts = {k[len("part_"):]: v for k, v in counters.items() if k.startswith("part_")}
+    off = {who: counters[f"off_{who}"] for who in OFF if counters.get(f"off_{who}")}
+    if off and math.isclose(sum(off.values()), parts.get("other", 0.0), rel_tol=0.01):
+        del parts["other"]
+        parts |= off
+    return parts
+
+
+def tracing_cost(series: list[Series]) -> list[tuple[Series, float]]:
+    """What tracing adds to a series' median, as a part of it, where both were measured."""
+    plain = {(s.policy, s.memory, s.heap): s for s in series if not s.traced}
+    return [(s, float(np.median(s.costs) / np.median(other.costs)) - 1) for s in series
+            if s.traced and (other := plain.get((s.policy, s.memory, s.heap)))
+            and np.median(other.costs) > 0]
 
 
 def policy_of(orders: str, gfp: str) -> str:

@@ -27,7 +27,7 @@ def _multiples(sources: list[tuple[str, list[Series]]]) -> Group:
     shown: list[Figure] = []
     for label, series in sources:
         bounds = figures_alloc.limits(series)
-        for one in series:
+        for one in (s for s in series if s.traced):
             figure, top, bottom = figures_alloc.new_panel()
             figures_alloc.series_panel(top, bottom, one, bounds, palette)
             slug = gallery.slug("alloc-series", label, one.policy, one.heap, one.memory)
@@ -41,7 +41,7 @@ def _multiples(sources: list[tuple[str, list[Series]]]) -> Group:
 
 def _by_memory(series: list[Series]) -> dict[str, list[Series]]:
     result: dict[str, list[Series]] = {}
-    for one in series:
+    for one in (s for s in series if s.traced):
         result.setdefault(one.memory, []).append(one)
     return result
 
@@ -69,6 +69,9 @@ def _parts(sources: list[tuple[str, list[Series]]]) -> Group:
                           table.words, figures.row_height(len(table.bars)),
                           lambda ax, t=table, n=label, w=note: figures_use.stacked_bars(
                               ax, t, n, w), table.rows()))
+    costs = [part for _, series in sources for _, part in alloc_series.tracing_cost(series)]
+    traced = (f" Tracing adds {min(costs) * 100:+.1f} to {max(costs) * 100:+.1f} % to the median "
+              "of a series." if costs else " The cost of tracing was not measured.")
     return Group("Where an allocation's cost went",
                  "Direct compaction, direct reclaim, zeroing, work of other threads and the rest, "
-                 "from the kernel's trace events.", tuple(shown), ())
+                 "from the kernel's trace events." + traced, tuple(shown), ())

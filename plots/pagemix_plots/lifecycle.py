@@ -210,8 +210,9 @@ def _life_under(run: Run, mix: str, layout: str, size: int, pattern: Pattern, me
     A mix is not its chunks: where memory is short it ends in smaller ones, and
     they are what is mapped and used.
     """
-    series = [s for s in alloc_series.of_run(run, "")
-              if (s.policy, s.memory) == (mix, memory) and s.heap in ("", "pagemix")]
+    series = sorted((s for s in alloc_series.of_run(run, "") if (s.policy, s.memory) ==
+                     (mix, memory) and s.heap in ("", "pagemix")),
+                    key=lambda s: s.traced)  # one without the cost of tracing, if there is one
     shares = chunk_shares(series[0]) if series else {}
 
     def blend(family: str) -> Part | None:

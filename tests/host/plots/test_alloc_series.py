@@ -111,6 +111,24 @@ def test_series_of_a_run(measured: Run) -> None:
     assert alloc_series.unexplained(worst) == pytest.approx(0.01)
 
 
+def test_what_others_did_is_told_by_who_they_were() -> None:
+    parts = {"part_other": 100.0, "part_rest": 5.0}
+    assert alloc_series._parts({**parts, "off_kswapd": 90.0, "off_idle": 10.0}) == {
+        "kswapd": 90, "idle": 10, "rest": 5}
+    assert alloc_series._parts({**parts, "off_kswapd": 50.0}) == {"other": 100, "rest": 5}
+
+
+def test_the_cost_of_tracing() -> None:
+    def series(cost: float, traced: bool) -> alloc_series.Series:
+        one = (alloc_series.Allocation(1, cost, {0: 2560.0}, {}),)
+        return alloc_series.Series("8-4-0", "fresh", "pagemix", (one,), "ns", "m", traced)
+
+    ((of, part),) = alloc_series.tracing_cost([series(103, True), series(100, False)])
+    assert of.traced and part == pytest.approx(0.03)
+    assert alloc_series.tracing_cost([series(103, True)]) == []
+    assert series(1, False).title.endswith("not traced")
+
+
 def test_attribution_is_the_mean_of_the_allocations(measured: Run) -> None:
     table = alloc_series.attribution(alloc_series.of_run(measured, "guest"))
     assert table is not None
