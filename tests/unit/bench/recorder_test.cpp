@@ -19,7 +19,7 @@ constexpr const char* kSecond = "map_sgtable/mix:order4/layout:scattered/bytes:1
 class RecorderTest : public testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "pagemix";
+    static char name[] = "pagemix";  // Google Benchmark keeps the pointer
     char* argv[] = {name, nullptr};
     int argc = 1;
     benchmark::Initialize(&argc, argv);
