@@ -5,7 +5,7 @@
 # Programs that run on this machine: report, guest tools, native build.
 host_packages=(
   ca-certificates git make cmake ninja-build ccache g++ pkg-config
-  libbenchmark-dev libboost-program-options-dev libzip-dev zlib1g-dev nlohmann-json3-dev libdrm-dev
+  libbenchmark-dev libboost-program-options-dev libzip-dev zlib1g-dev nlohmann-json3-dev libtracefs-dev libtraceevent-dev libdrm-dev
   libnvme-dev # only headers: the cross build uses them too
   python3 python3-numpy python3-scipy python3-matplotlib python3-jinja2
 )
@@ -16,14 +16,14 @@ guest_packages=(
 )
 cross_packages=(
   gcc-aarch64-linux-gnu g++-aarch64-linux-gnu
-  libbenchmark-dev:arm64 libboost-program-options-dev:arm64 libzip-dev:arm64 zlib1g-dev:arm64
+  libbenchmark-dev:arm64 libboost-program-options-dev:arm64 libzip-dev:arm64 zlib1g-dev:arm64 libtracefs-dev:arm64 libtraceevent-dev:arm64
   libdrm-dev:arm64
   libgtest-dev:arm64
 )
 
 # Only for scripts/test.
 test_packages=(
-  libgtest-dev libbenchmark-tools python3-pytest clang-format shellcheck sparse chromium
+  libgtest-dev libbenchmark-tools python3-pytest python3-hypothesis clang-format shellcheck sparse chromium
 )
 
 as_root() {
@@ -37,8 +37,14 @@ as_root() {
   fi
 }
 
+# A name without architecture means this machine's; a foreign package of that
+# name does not count.
 package_missing() {
-  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" != installed ]
+  local name=${1%%:*} arch
+  arch=$(dpkg --print-architecture)
+  if [[ $1 == *:* ]]; then arch=${1#*:}; fi
+  ! dpkg-query -W -f '${Architecture} ${db:Status-Status}\n' "$name:*" 2>/dev/null |
+    grep -qxE "($arch|all) installed"
 }
 
 # install_packages NAME...: what is missing, and only that. Never removes a
