@@ -30,8 +30,9 @@ TARGETS = {
     "nvme-slot": ("-blockdev", "driver=null-co,node-name=target,read-zeroes=on,size=8589934592",
                   "-device", "pcie-root-port,id=socket,addr=02.0,chassis=1,slot=1",
                   "-device", "nvme,id=target,bus=socket,serial=pagemix,drive=target"),
-    # A display whose DRM driver imports dma-bufs; it needs --module cirrus.
-    "cirrus": ("-device", "cirrus-vga,addr=02.0"),
+    # A display whose DRM driver imports dma-bufs; it needs --module cirrus, and no
+    # BIOS, which is in another package.
+    "cirrus": ("-device", "cirrus-vga,addr=02.0,romfile="),
 }
 MAX_TARGETS = 3  # slots 2 to 4; the output disk has the fifth
 

@@ -31,3 +31,19 @@ def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], 
         return json.loads((out / "run.json").read_text(encoding="utf-8"))
 
     return boot
+
+
+@pytest.fixture(scope="session")
+def use_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
+    """use_run(machine, *keys, guest=...): run.json of a boot with the use profile and these keys."""
+
+    @functools.cache
+    def boot(machine: str, *keys: str, guest: tuple[str, ...] = ()) -> Run:
+        out = tmp_path_factory.mktemp("runs") / f"use-{machine}"
+        subprocess.run(
+            [GUEST, "run", "--machine", machine, *guest, "--out", out, "--quiet", "--",
+             "pagemix", "run", "--config", "/etc/pagemix/profiles/use.ini", *keys],
+            check=True, cwd=SOURCE)
+        return json.loads((out / "run.json").read_text(encoding="utf-8"))
+
+    return boot
