@@ -205,6 +205,7 @@ std::string general_help() {
          "usage: pagemix COMMAND [options]\n\n"
          "  doctor   can a run start here, and what mends it if not\n"
          "  list     mixes, benchmark families, operations of the module\n"
+         "  pressure bring memory into a state and hold it\n"
          "  run      measure a profile and write the result folder\n\n"
          "  pagemix COMMAND --help   options of a command\n"
          "  pagemix --version        version and source revision\n\n"
