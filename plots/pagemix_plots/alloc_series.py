@@ -201,7 +201,8 @@ def attribution(series: list[Series]) -> BarTable | None:
         parts = {name: float(np.mean([a.parts.get(name, 0.0) for a in allocations]))
                  for name in kinds}
         heap = f"{one.heap}, " if one.heap else ""
-        bars.append(Bar(f"{one.policy}\n{heap}{one.memory}", parts, summarize([a.cost for a in allocations])))
+        bars.append(Bar(f"{one.policy}\n{heap}{one.memory}", parts,
+                        summarize([a.cost for a in allocations])))
     return tables_use.bar_table(bars, PARTS, series[0].unit) if bars else None
 
 

@@ -54,7 +54,8 @@ def heading(name: Name, key: str, *, mixes: bool = False) -> str:
     parts = [name.family]
     for part, value in name.params:
         if part != key and not (mixes and part == "mix"):
-            parts.append(_value(part, value) if part == "bytes" else f"{part} {_value(part, value)}")
+            words = _value(part, value)
+            parts.append(words if part == "bytes" else f"{part} {words}")
     return ", ".join(parts)
 
 
@@ -188,7 +189,8 @@ def document(found: Sequence[Comparison], links: Sequence[tuple[str, str]] = ())
             f"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
             f"<meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>"
             f"<link rel=\"icon\" href=\"data:,\"><style>{css}</style></head><body>"
-            f"<header>{_nav(links)}<h1>{title}</h1></header><main>{page(found)}</main></body></html>\n")
+            f"<header>{_nav(links)}<h1>{title}</h1></header><main>{page(found)}</main>"
+            "</body></html>\n")
 
 
 def _nav(links: Sequence[tuple[str, str]]) -> str:

@@ -48,7 +48,8 @@ def _by_memory(series: list[Series]) -> dict[str, list[Series]]:
 
 def _distributions(sources: list[tuple[str, list[Series]]]) -> Group:
     shown = tuple(
-        draw(gallery.slug("alloc-ecdf", label, memory), f"Allocation cost, memory {memory}: {label}",
+        draw(gallery.slug("alloc-ecdf", label, memory),
+             f"Allocation cost, memory {memory}: {label}",
              "; ".join(s.words for s in group), 3.6,
              lambda ax, g=group, t=f"{label}, memory {memory}": figures_alloc.ecdf(ax, g, t),
              data.stacked([s.rows() for s in group]))

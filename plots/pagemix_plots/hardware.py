@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hardware profiles: what an event costs on hardware that was measured, by whom (configs/hardware)."""
+"""Hardware profiles of configs/hardware: what an event costs, and who measured it."""
 
 from __future__ import annotations
 

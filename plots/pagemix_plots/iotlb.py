@@ -235,7 +235,8 @@ def drive_misses(shape: Shape, leaf_bytes: int, orders: Sequence[NDArray[np.int6
 
 
 # QEMU's trace of its SMMUv3 (hw/arm/trace-events): what the model is checked on.
-_LOOKUP = re.compile(r"IOTLB cache (?P<what>HIT|MISS) asid=(?P<asid>\d+).*?addr=0x(?P<addr>[0-9a-f]+)")
+_LOOKUP = re.compile(r"IOTLB cache (?P<what>HIT|MISS) asid=(?P<asid>\d+).*?"
+                     r"addr=0x(?P<addr>[0-9a-f]+)")
 _INSERT = re.compile(r"IOTLB \S+ asid=(?P<asid>\d+).*?addr=0x(?P<addr>[0-9a-f]+) "
                      r"tg=(?P<tg>\d+) level=(?P<level>\d+)")
 

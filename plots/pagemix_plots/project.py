@@ -137,8 +137,9 @@ def text(run: Run, label: str, hardware: Hardware) -> str:
     lines = _wrap(f"{HEAD}, not a measurement: {label} priced as {hardware.title}")
     lines += ["", "Prices an event:"]
     for event, price in hardware.prices.items():
-        lines += textwrap.wrap(f"- {event}: {price.ns.low:g} to {price.ns.high:g} ns ({price.source})",
-                               72, subsequent_indent="  ")
+        span = f"{price.ns.low:g} to {price.ns.high:g} ns"
+        lines += textwrap.wrap(f"- {event}: {span} ({price.source})", 72,
+                               subsequent_indent="  ")
     for one in found:
         terms = " + ".join(f"{names.count_words(t.count)} {t.event}" for t in one.terms)
         lines += ["", *_wrap(f"{one.benchmark.name.text}: {_span(one.ns)}"),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from . import (alloc_series, check, data, environment, gallery, gallery_alloc, gallery_use, headline,
-               names, svg, tables)
+from . import (alloc_series, check, data, environment, gallery, gallery_alloc, gallery_use,
+               headline, names, svg, tables)
 from .load import Benchmark, Run, labels
 from .names import BufferKey
 from .stats import Summary

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from .fields import RunError
 
 _LINE = re.compile(r"\s*(?P<task>.*?-(?P<pid>\d+))\s+(?:\([^)]*\)\s+)?\[(?P<cpu>\d+)\]\s+"
-                   r"(?:\S{4,6}\s+)?(?P<sec>\d+)\.(?P<frac>\d+):\s+(?P<event>\w+):\s*(?P<text>.*)\Z")
+                   r"(?:\S{4,6}\s+)?(?P<sec>\d+)\.(?P<frac>\d+):\s+(?P<event>\w+):\s*"
+                   r"(?P<text>.*)\Z")
 _FIELD = re.compile(r"(\w+)=([^\s,]+)")
 _PAIRS = {
     "mm_compaction_begin": ("compaction", True), "mm_compaction_end": ("compaction", False),

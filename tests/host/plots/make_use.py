@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds entries of the use families to a run folder for tests: shape of a real run, numbers of a model."""
+"""Writes runs of the use families for tests: the shape of a real run, numbers of a model."""
 
 from __future__ import annotations
 

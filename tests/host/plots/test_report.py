@@ -88,8 +88,9 @@ def test_files_beside_the_page(run: Load, tmp_path: pathlib.Path) -> None:
     report.write([run("a"), run("b", machine="virtio-iommu")], tmp_path / "deep" / "out")
     files = sorted(f.name for f in (tmp_path / "deep" / "out" / "plots").iterdir())
     kinds = ("alloc-cost", "chunks", "commands", "leaves", "map-cost", "unmap-cost", "vfio-cost")
-    assert files == sorted([f"{kind}-{machine}.svg" for kind in kinds
-                            for machine in ("smmuv3", "virtio-iommu")] + ["map-cost.svg"])
+    names = [f"{kind}-{machine}" for kind in kinds for machine in ("smmuv3", "virtio-iommu")]
+    assert files == sorted(f"{name}.{kind}" for name in [*names, "map-cost"]
+                           for kind in ("svg", "csv"))
     sizes = sum(f.stat().st_size for f in (tmp_path / "deep" / "out").rglob("*") if f.is_file())
     assert sizes < 1_000_000  # two machines together; a published folder holds one
 
