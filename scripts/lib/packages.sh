@@ -5,7 +5,7 @@
 # Programs that run on this machine: report, guest tools, native build.
 host_packages=(
   ca-certificates git make cmake ninja-build ccache g++ pkg-config
-  libbenchmark-dev libboost-program-options-dev libzip-dev zlib1g-dev nlohmann-json3-dev libtracefs-dev libtraceevent-dev libdrm-dev
+  libbenchmark-dev libboost-program-options-dev libzip-dev zlib1g-dev nlohmann-json3-dev libdrm-dev
   libnvme-dev # only headers: the cross build uses them too
   python3 python3-numpy python3-scipy python3-matplotlib python3-jinja2
 )
@@ -16,7 +16,7 @@ guest_packages=(
 )
 cross_packages=(
   gcc-aarch64-linux-gnu g++-aarch64-linux-gnu
-  libbenchmark-dev:arm64 libboost-program-options-dev:arm64 libzip-dev:arm64 zlib1g-dev:arm64 libtracefs-dev:arm64 libtraceevent-dev:arm64
+  libbenchmark-dev:arm64 libboost-program-options-dev:arm64 libzip-dev:arm64 zlib1g-dev:arm64
   libdrm-dev:arm64
   libgtest-dev:arm64
 )
