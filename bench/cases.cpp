@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "heap_client.hpp"
 #include "text.hpp"
 
 namespace pagemix::bench {
@@ -72,14 +73,63 @@ std::vector<Parts> variants(const std::string& family, const Shape& shape, const
   return found;
 }
 
+// alloc_series/mix:8-4-0/heap:pagemix/memory:low/bytes:10485760[/trace:off]
+// order_speed/order:4/memory:low/bytes:10485760
+std::string pressure_name(const Case& item) {
+  std::string text = item.family;
+  if (item.family == "order_speed") {
+    text += "/order:" + item.part("order");
+  } else {
+    const std::string node = item.part("heap");
+    text += "/mix:" + item.mix + "/heap:" + node.substr(node.rfind('/') + 1);
+  }
+  text += "/memory:" + item.part("memory") + "/bytes:" + std::to_string(item.bytes);
+  return text + (item.part("trace") == "off" ? "/trace:off" : "");
+}
+
+// A heap of the kernel has one mix, its own.
+std::vector<Case> pressure_cases(const std::string& family, const Profile& profile) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& mix, std::uint64_t bytes, Parts parts) {
+    cases.push_back({.family = family,
+                     .mix = mix,
+                     .layout = {},
+                     .bytes = bytes,
+                     .timer = {},
+                     .parts = std::move(parts)});
+  };
+  for (const Size& size : profile.bytes)
+    for (const std::string& memory : profile.memory) {
+      if (family == "order_speed") {
+        for (const std::uint32_t order : profile.orders)
+          add(kOwnMix, size.bytes, {{"order", std::to_string(order)}, {"memory", memory}});
+        continue;
+      }
+      for (const std::string& heap : profile.heaps)
+        for (const std::string& trace : profile.trace) {
+          const Parts parts = {{"heap", heap}, {"memory", memory}, {"trace", trace}};
+          if (heap != kHeapNode)
+            add(kOwnMix, size.bytes, parts);
+          else
+            for (const std::string& mix : profile.mixes) add(mix, size.bytes, parts);
+        }
+    }
+  return cases;
+}
+
 }  // namespace
 
 std::string Case::name() const {
   if (!timer.empty()) return family + "/timer:" + timer;
+  if (under_pressure()) return pressure_name(*this);
   std::string text = family + "/mix:" + mix + "/layout:" + layout +
                      "/bytes:" + std::to_string(bytes) + (cold ? "/state:cold" : "");
   for (const Part& item : parts) text += "/" + item.key + ":" + item.value;
   return text;
+}
+
+bool Case::needs_module_heap() const {
+  return !mix.empty() && (family != "alloc_series" || part("heap") == kHeapNode);
 }
 
 Group Case::group() const {
@@ -109,6 +159,11 @@ std::vector<Case> expand(const Profile& profile) {
     if (family == "sample_cost") {
       for (const char* timer : {"kernel", "user"})
         cases.push_back({.family = family, .mix = {}, .layout = {}, .timer = timer});
+      continue;
+    }
+    if (family == "alloc_series" || family == "order_speed") {
+      const std::vector<Case> more = pressure_cases(family, profile);
+      cases.insert(cases.end(), more.begin(), more.end());
       continue;
     }
     for (const Shape& shape : shapes(family, profile))

@@ -33,6 +33,10 @@ struct Case {
 
   /// "map_sgtable/mix:order4/layout:scattered/bytes:10485760/state:cold"
   std::string name() const;
+  /// Made by memory state and heap, not from a buffer of the pool.
+  bool under_pressure() const { return family == "alloc_series" || family == "order_speed"; }
+  /// Takes buffers from the heap of pagemix.ko.
+  bool needs_module_heap() const;
   Group group() const;
   /// Value of a part; "" when the case has none of that key.
   std::string part(const std::string& key) const;
@@ -41,6 +45,9 @@ struct Case {
   /// Buffers of this mix, layout and size that it works on: 1, or its frames.
   std::uint32_t buffers() const;
 };
+
+/// Name of the mix where the heap or the family decides it.
+inline constexpr const char* kOwnMix = "own";
 
 /// Buffers that the queue of use_pipeline holds.
 inline constexpr std::uint32_t kPipelineFrames = 8;

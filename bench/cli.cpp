@@ -29,6 +29,7 @@ po::options_description run_options() {
                              "or the only one without a driver")
       ("out", text("DIR"), "result folder; default results/<date>-<machine>-<kernel>-<profile>")
       ("force", "replace a run.json that is already there")
+      ("resume", "go on where a run in this folder ended early")
       ("mixes-file", text("FILE"), "mixes; default: ../mixes.ini beside the profile, "
                                    "configs/mixes.ini, /etc/pagemix/mixes.ini")
       ("clock", text("KIND"), "what the numbers count: hardware-ns (default), instructions "
@@ -170,6 +171,7 @@ std::optional<RunOptions> parse_run(const std::vector<std::string>& arguments) {
   options.marker = optional_text(values, "marker");
   options.profile = optional_text(values, "profile");
   options.force = values.count("force") != 0;
+  options.resume = values.count("resume") != 0;
   for (const ProfileKey& key : profile_keys())
     if (const auto value = optional_text(values, key.name))
       options.overrides.push_back({key.name, *value});
@@ -205,6 +207,7 @@ std::string general_help() {
          "usage: pagemix COMMAND [options]\n\n"
          "  doctor   can a run start here, and what mends it if not\n"
          "  list     mixes, benchmark families, operations of the module\n"
+         "  pressure bring memory into a state and hold it\n"
          "  run      measure a profile and write the result folder\n\n"
          "  pagemix COMMAND --help   options of a command\n"
          "  pagemix --version        version and source revision\n\n"

@@ -8,6 +8,7 @@
 #include "doctor.hpp"
 #include "error.hpp"
 #include "pagemix/vfio/error.hpp"
+#include "pressure/command.hpp"
 #include "revision.hpp"
 #include "run.hpp"
 
@@ -36,8 +37,12 @@ int dispatch(const std::vector<std::string>& arguments) {
     const auto options = parse_list(rest);
     return options ? list_command(*options) : kExitOk;
   }
+  if (arguments[0] == "pressure") {
+    const auto options = parse_pressure(rest);
+    return options ? pressure_command(*options) : kExitOk;
+  }
   throw UsageError("unknown command \"" + arguments[0] +
-                   "\"; allowed: doctor, list, run, --help, --version");
+                   "\"; allowed: doctor, list, pressure, run, --help, --version");
 }
 
 }  // namespace

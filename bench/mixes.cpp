@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mixes.hpp"
 
+#include <unistd.h>
+
 #include <array>
+#include <bit>
+#include <optional>
 #include <string_view>
 
 #include "error.hpp"
@@ -13,18 +17,29 @@ namespace {
 constexpr std::array<std::string_view, 3> kGfpNames = {"low", "mid", "high"};
 static_assert(PAGEMIX_GFP_LOW == 0 && PAGEMIX_GFP_MID == 1 && PAGEMIX_GFP_HIGH == 2);
 
+// A number is an order; a size such as 64K is the order of that many bytes with
+// this kernel's pages, 0 where a page is larger.
+std::optional<std::uint64_t> parse_order(const std::string& text) {
+  if (const auto order = parse_number(text)) return order;
+  const auto bytes = parse_size(text);
+  if (!bytes || !std::has_single_bit(*bytes)) return std::nullopt;
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return *bytes <= page ? 0 : static_cast<std::uint64_t>(std::bit_width(*bytes / page) - 1);
+}
+
 pagemix_step parse_step(const std::string& word, const std::string& where, unsigned max_order) {
   const std::size_t colon = word.find(':');
   if (colon == std::string::npos)
-    throw UsageError(where + ": unreadable step \"" + word + "\"; allowed: ORDER:CLASS, as in 8:high");
-  const auto order = parse_number(word.substr(0, colon));
+    throw UsageError(where + ": unreadable step \"" + word +
+                     "\"; allowed: ORDER:CLASS, as in 8:high");
+  const auto order = parse_order(word.substr(0, colon));
   if (!order || *order > max_order)
     throw UsageError(where + ": order \"" + word.substr(0, colon) + "\" of step \"" + word +
-                     "\"; allowed: 0.." + std::to_string(max_order));
+                     "\"; allowed: 0.." + std::to_string(max_order) +
+                     ", or a power of two in bytes of at most that order, as 64K");
   const std::string gfp = word.substr(colon + 1);
   for (std::size_t value = 0; value < kGfpNames.size(); ++value)
-    if (gfp == kGfpNames[value])
-      return {static_cast<__u32>(*order), static_cast<__u32>(value)};
+    if (gfp == kGfpNames[value]) return {static_cast<__u32>(*order), static_cast<__u32>(value)};
   throw UsageError(where + ": unknown GFP class \"" + gfp + "\" of step \"" + word +
                    "\"; allowed: low, mid, high");
 }
@@ -87,7 +102,8 @@ std::vector<Mix> mixes_of(const Ini& ini, unsigned max_order) {
 
 std::vector<Mix> load_mixes(const std::filesystem::path& file, unsigned max_order) {
   std::vector<Mix> mixes = mixes_of(read_ini(file), max_order);
-  if (mixes.empty()) throw UsageError(file.string() + ": no mix; allowed: one [mix] section or more");
+  if (mixes.empty())
+    throw UsageError(file.string() + ": no mix; allowed: one [mix] section or more");
   return mixes;
 }
 

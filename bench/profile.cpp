@@ -10,6 +10,7 @@
 #include <set>
 
 #include "error.hpp"
+#include "pressure/state.hpp"
 #include "text.hpp"
 
 namespace pagemix::bench {
@@ -41,14 +42,29 @@ constexpr std::array kKeys = {
     ProfileKey{"maps", "kept each",
                "use_pipeline: buffers mapped once (kept), for each frame (each)"},
     ProfileKey{"importers", "vgem cirrus", "import: DRM drivers, by name"},
+    ProfileKey{"memory", "fresh",
+               "alloc_series, order_speed: states of memory: fresh, low, fragmented, pinned, aged"},
+    ProfileKey{"heap", "/dev/dma_heap/pagemix",
+               "alloc_series: heaps, by node; one that is not pagemix has a mix of its own"},
+    ProfileKey{"trace", "auto",
+               "alloc_series: attribution by trace events: auto (when possible), on, off"},
+    ProfileKey{"allocations", "16", "alloc_series: buffers of a series, all held, 1..4096"},
+    ProfileKey{"pause", "auto",
+               "alloc_series: ms between two allocations, 0..60000; auto: 1000, 0 in an emulator"},
+    ProfileKey{"orders", "4 8", "order_speed: orders, 0..15"},
+    ProfileKey{"state_limit", "300", "seconds that making a state of memory may take, 1..86400"},
+    ProfileKey{"cache_source", "auto",
+               "low, aged: folder on a disk, or block device to read, for the page cache"},
 };
 
 const std::vector<std::string> kFamilyNames = {
-    "alloc",  "map_sgtable", "unmap_sgtable", "vfio_map",   "vfio_unmap",   "sync",
-    "import", "use_stream",  "use_random",    "use_column", "use_pipeline", "sample_cost"};
+    "alloc",        "map_sgtable",  "unmap_sgtable", "vfio_map",   "vfio_unmap",
+    "sync",         "import",       "use_stream",    "use_random", "use_column",
+    "use_pipeline", "alloc_series", "order_speed",   "sample_cost"};
 const std::vector<std::string> kLayouts = {"scattered", "buddy"};
 const std::vector<std::string> kStates = {"warm", "cold"};
 const std::vector<std::string> kMaps = {"kept", "each"};
+const std::vector<std::string> kTraces = {"auto", "on", "off"};
 const std::vector<std::string> kDirections = {"bidirectional", "to_device", "from_device"};
 
 constexpr std::uint64_t kMinBytes = 4096;
@@ -156,6 +172,31 @@ void read_use_keys(Profile& profile, const std::map<std::string, Value>& values)
   profile.importers = names_of(values.at("importers"));
 }
 
+std::vector<std::string> nodes(const Value& value) {
+  const std::vector<std::string> given = split_words(value.text);
+  for (const std::string& word : given)
+    if (!word.starts_with('/') || word.ends_with('/'))
+      value.reject("\"" + word + "\" is no node", "paths such as /dev/dma_heap/system");
+  if (given.empty()) value.reject("no value", "paths such as /dev/dma_heap/system");
+  return words(value, given);
+}
+
+// Keys of the families that measure under memory pressure.
+void read_pressure_keys(Profile& profile, const std::map<std::string, Value>& values) {
+  profile.memory = words(values.at("memory"), memory_state_names());
+  profile.heaps = nodes(values.at("heap"));
+  profile.trace = words(values.at("trace"), kTraces);
+  if (profile.trace.size() > 1 && std::ranges::count(profile.trace, "auto") != 0)
+    values.at("trace").reject("auto beside another value", "auto; on; off; on off");
+  profile.allocations = number<std::uint32_t>(values.at("allocations"), 1, 4096);
+  if (values.at("pause").text != "auto")
+    profile.pause_ms = number<std::uint32_t>(values.at("pause"), 0, 60000);
+  profile.orders = numbers(values.at("orders"), 0, PAGEMIX_ORDERS - 1);
+  profile.state_limit = number<std::uint32_t>(values.at("state_limit"), 1, 86400);
+  if (const std::string& source = values.at("cache_source").text; source != "auto")
+    profile.cache_source = source;
+}
+
 std::string key_names() {
   std::vector<std::string> names;
   for (const ProfileKey& key : kKeys) names.emplace_back(key.name);
@@ -217,6 +258,7 @@ Profile make_profile(const Ini& ini, const std::string& file, std::span<const Ov
     values.at("direction").reject("more than one value", "one of " + join(kDirections));
   profile.direction = direction.front();
   read_use_keys(profile, values);
+  read_pressure_keys(profile, values);
   for (const auto& [key, value] : values) {
     profile.config["run." + key] = value.text;
     profile.where[key] = value.where;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,15 @@ struct Profile {
   std::uint32_t columns = 0;           ///< columns of tiles read of a frame; 0: all
   std::vector<std::string> maps;       ///< use_pipeline: kept, each
   std::vector<std::string> importers;  ///< import: names of DRM drivers
+
+  std::vector<std::string> memory;        ///< alloc_series, order_speed: states of memory
+  std::vector<std::string> heaps;         ///< alloc_series: nodes of heaps
+  std::vector<std::string> trace;         ///< alloc_series: auto, on, off
+  std::uint32_t allocations = 0;          ///< alloc_series: of a series
+  std::optional<std::uint32_t> pause_ms;  ///< alloc_series: between two; nullopt: by the clock
+  std::vector<std::uint32_t> orders;      ///< order_speed
+  std::uint32_t state_limit = 0;          ///< seconds that making a state may take
+  std::string cache_source;               ///< folder or block device for page cache; "": found
 
   /// Every key as "run.<key>" with the text it has, defaults included.
   std::map<std::string, std::string> config;

@@ -11,6 +11,7 @@
 
 #include "families/family.hpp"
 #include "interrupt.hpp"
+#include "journal.hpp"
 #include "pagemix/vfio/error.hpp"
 #include "progress.hpp"
 #include "run_context.hpp"
@@ -22,6 +23,7 @@ namespace pagemix::bench {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::ordered_json;
 
 constexpr const char* kInterrupted = "interrupted";
 
@@ -86,6 +88,8 @@ class Runner {
   /// Opens heap and device, asks every family whether it can run, makes the
   /// buffers of the pool. Cases of families that cannot are dropped and noted.
   void prepare();
+  /// Opens the journal of @p folder, after prepare(). UsageError of Journal.
+  void open_journal(const fs::path& folder);
   void measure();
   /// Writes the result and prints the table. Returns the exit code.
   int finish(const fs::path& folder);
@@ -104,6 +108,7 @@ class Runner {
   void skip(const std::string& what, const std::string& why);
   void drop_family(const std::string& family, const std::string& why);
   void drop_group(Group group, const std::string& why);
+  Measurement measure_or_take_over(const Case& item, const std::string& name, std::uint32_t block);
   void run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
                 Progress& progress);
   void give_device_back();
@@ -123,6 +128,7 @@ class Runner {
   std::map<std::string, std::unique_ptr<Family>> families_;
   // Google Benchmark keeps a pointer to the first for its context.
   std::vector<std::string> benchmark_arguments_ = {"pagemix"};
+  std::optional<Journal> journal_;
   bool failed_ = false;
   bool interrupted_ = false;
 };
@@ -246,7 +252,7 @@ void Runner::note_context() {
 
 void Runner::prepare() {
   const bool needs_buffers =
-      std::ranges::any_of(cases_, [](const Case& item) { return !item.mix.empty(); });
+      std::ranges::any_of(cases_, [](const Case& item) { return item.needs_module_heap(); });
   if (needs_buffers) {
     heap_.emplace();
     context_.module_version = heap_->info().module_version;
@@ -272,6 +278,26 @@ void Runner::prepare() {
   if (cases_.empty()) throw RunError("nothing left to measure on this machine");
 }
 
+Measurement Runner::measure_or_take_over(const Case& item, const std::string& name,
+                                         std::uint32_t block) {
+  if (const Measurement* kept = journal_->find(name, block)) return *kept;
+  Measurement result = families_.at(item.family)->measure(item, block);
+  journal_->add(name, block, result);
+  return result;
+}
+
+void Runner::open_journal(const fs::path& folder) {
+  const ordered_json context = context_.context(false);
+  // What decides the numbers; not what is measured anew at each start.
+  ordered_json setting = {{"clock", context["clock"]["kind"]},
+                          {"kernel", context["kernel"]["release"]}};
+  for (const char* key : {"machine", "module", "git", "config", "mixes"})
+    if (context.contains(key)) setting[key] = context[key];
+  journal_.emplace(folder, setting, options_.resume);
+  if (options_.resume)
+    std::cerr << "pagemix: " << journal_->taken_over() << " measurements taken over\n";
+}
+
 void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
                       Progress& progress) {
   const Case& item = cases_[index];
@@ -285,7 +311,7 @@ void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t 
   recorder_.starts(name, index, block);
   try {
     switch_to(item.group());
-    const Measurement result = families_.at(item.family)->measure(item, block);
+    const Measurement result = measure_or_take_over(item, name, block);
     recorder_.measured(result);
     // A family may take another number of samples; the recorder knows them all.
     auto sample = result.samples.begin();
@@ -353,6 +379,7 @@ int Runner::finish(const fs::path& folder) {
   give_device_back();
   pool_.reset();
   recorder_.write(folder, context_.context(!interrupted_));
+  if (!interrupted_) journal_->remove();
   std::cout << format_table(cases_, recorder_.series(), context_.clock);
   std::cout << (folder / "run.json").string() << (interrupted_ ? " (incomplete)" : "") << '\n';
   if (interrupted_) return kExitInterrupted;
@@ -376,7 +403,11 @@ int run_command(const RunOptions& options) {
       options.profile.value_or(fs::path(options.config).stem().string());
   const std::string machine = options.machine.value_or(machine_name());
   const fs::path folder = result_folder(options, machine, profile_name);
-  if (!options.force && fs::exists(folder / "run.json"))
+  if (!options.force && !options.resume && fs::exists(folder / "journal.jsonl"))
+    throw UsageError((folder / "journal.jsonl").string() +
+                     " is of a run that ended early; pass --resume to go on with it, --force to "
+                     "replace it or --out DIR for another folder");
+  if (!options.force && !options.resume && fs::exists(folder / "run.json"))
     throw UsageError((folder / "run.json").string() +
                      " exists; pass --force to replace it or --out DIR for another folder");
 
@@ -387,6 +418,7 @@ int run_command(const RunOptions& options) {
   runner.context().profile_name = profile_name;
   runner.context().started = utc_now();
   runner.prepare();
+  runner.open_journal(folder);
   runner.measure();
   return runner.finish(folder);
 }

@@ -8,6 +8,8 @@ namespace pagemix::bench {
 
 std::unique_ptr<Family> make_family(const std::string& name, const Services& services) {
   if (name == "alloc") return make_alloc(services);
+  if (name == "alloc_series") return make_alloc_series(services);
+  if (name == "order_speed") return make_order_speed(services);
   if (name == "map_sgtable" || name == "unmap_sgtable") return make_map(services);
   if (name == "vfio_map" || name == "vfio_unmap") return make_vfio_map(services);
   if (name == "sample_cost") return make_sample_cost(services);

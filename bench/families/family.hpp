@@ -62,6 +62,8 @@ class Family {
 std::unique_ptr<Family> make_family(const std::string& name, const Services& services);
 
 std::unique_ptr<Family> make_alloc(const Services& services);
+std::unique_ptr<Family> make_alloc_series(const Services& services);
+std::unique_ptr<Family> make_order_speed(const Services& services);
 std::unique_ptr<Family> make_map(const Services& services);
 std::unique_ptr<Family> make_vfio_map(const Services& services);
 std::unique_ptr<Family> make_sample_cost(const Services& services);

@@ -131,7 +131,7 @@ void Helper::lost(int status) {
   std::string why =
       std::string("signal ") + std::to_string(number) + " (" + strsignal(number) + ")";
   if (number == SIGALRM)
-    why = "the limit of " + std::to_string(limit_.count()) + " s: raise --state-limit";
+    why = "the limit of " + std::to_string(limit_.count()) + " s: raise state_limit";
   if (number == SIGKILL)
     why +=
         ": the kernel ends it first when memory runs out, of the machine or of the control "

@@ -80,7 +80,7 @@ CacheSource find_cache_source(const std::string& wanted) {
   if (device.bytes == 0)
     throw RunError(
         "no source of page cache: /var/tmp, /tmp and the working folder are on no disk, "
-        "and no block device can be read; pass --cache-source");
+        "and no block device can be read; pass --cache_source");
   return device;
 }
 
@@ -111,7 +111,7 @@ void fill_page_cache(const CacheSource& source, int fd, std::uint64_t free_pages
       throw RunError("cannot be reached: " + source.path + " holds " + format_size(source.bytes) +
                      ", and after it is read " + std::to_string(free_pages_now()) +
                      " pages are free, more than " + std::to_string(free_pages) +
-                     "; pass a larger --cache-source");
+                     "; pass a larger --cache_source");
     done += static_cast<std::uint64_t>(n);
   }
 }

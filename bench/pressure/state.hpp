@@ -22,10 +22,10 @@ std::span<const std::string> memory_state_names();
 struct StateSpec {
   std::string state;  ///< one of memory_state_names()
   std::uint64_t seed = 1;
-  std::string heap;                      ///< node that takes blocks that are left over
+  std::string heap{};                    ///< node that takes blocks that are left over
   std::uint64_t block_bytes = 64 << 10;  ///< what fragmented and pinned leave no free block of
   std::chrono::seconds limit{300};       ///< of making it
-  std::string cache_source;              ///< "" finds one (find_cache_source())
+  std::string cache_source{};            ///< "" finds one (find_cache_source())
 };
 
 /// What a state must look like, from the kernel's own numbers.

@@ -104,7 +104,7 @@ void Walk::own_event(const TraceEvent& event) {
       ++result_.kswapd_wakeups;
       break;
     case EventKind::kPageAlloc:
-      if (event.order < result_.chunks.size()) ++result_.chunks[event.order];
+      if (event.value != 0 && event.order < result_.chunks.size()) ++result_.chunks[event.order];
       break;
     case EventKind::kPageFromBuddy:
     case EventKind::kSwitch:

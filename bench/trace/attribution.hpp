@@ -39,7 +39,7 @@ struct Attribution {
   std::uint64_t reclaimed_pages = 0;
   std::uint64_t switches = 0;                          ///< times the thread left the CPU
   std::uint64_t kswapd_wakeups = 0;                    ///< by the thread
-  std::array<std::uint64_t, PAGEMIX_ORDERS> chunks{};  ///< kPageAlloc of the thread, by order
+  std::array<std::uint64_t, PAGEMIX_ORDERS> chunks{};  ///< for a heap, by order
 
   std::uint64_t off_cpu() const { return kswapd + kcompactd + others + idle; }
   std::uint64_t on_cpu() const { return compaction + reclaim + other_own; }

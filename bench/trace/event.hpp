@@ -15,7 +15,7 @@ enum class EventKind {
   kWakeKswapd,       ///< vmscan:mm_vmscan_wakeup_kswapd; order
   kSwitch,           ///< sched:sched_switch from pid to next, whose name is text
   kPageFromBuddy,    ///< kmem:mm_page_alloc_zone_locked; order
-  kPageAlloc,        ///< kmem:mm_page_alloc; order, value: frame number
+  kPageAlloc,        ///< kmem:mm_page_alloc; order, value: 1 if for a heap, by its GFP flags
 };
 
 struct TraceEvent {

@@ -94,14 +94,19 @@ std::string text_field(tep_event* event, tep_record* record, const char* name) {
   return {text, strnlen(text, static_cast<std::size_t>(length))};
 }
 
-// The kernel's own word for a number: "status=" of the event as it prints it.
-std::string printed_status(tep_event* event, tep_record* record) {
+std::string printed(tep_event* event, tep_record* record) {
   trace_seq seq;
   trace_seq_init(&seq);
   tep_print_event(event->tep, &seq, record, "%s", TEP_PRINT_INFO);
   trace_seq_terminate(&seq);
-  const std::string text = seq.buffer;
+  std::string text = seq.buffer;
   trace_seq_destroy(&seq);
+  return text;
+}
+
+// The kernel's own word for a number: "status=" of the event as it prints it.
+std::string printed_status(tep_event* event, tep_record* record) {
+  const std::string text = printed(event, record);
   const std::size_t at = text.find("status=");
   return at == std::string::npos ? "unknown" : trim(text.substr(at + 7));
 }
@@ -109,6 +114,21 @@ std::string printed_status(tep_event* event, tep_record* record) {
 struct Drain {
   std::map<int, EventKind> kinds;  // by the kernel's id
   std::vector<TraceEvent> events;
+  std::map<std::uint64_t, bool> heaps;  // GFP flags that were looked at
+
+  // Is this memory for a buffer? Zeroed and from anywhere, but not movable:
+  // unlike what the kernel takes for itself and for processes. The bits differ
+  // between kernels, their names do not; each value is printed once.
+  bool is_heaps(tep_event* event, tep_record* record) {
+    const std::uint64_t flags = number_field(event, record, "gfp_flags");
+    const auto known = heaps.find(flags);
+    if (known != heaps.end()) return known->second;
+    const std::string text = printed(event, record);
+    const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
+    const bool is =
+        (has("GFP_HIGHUSER") || has("__GFP_HIGHMEM")) && has("__GFP_ZERO") && !has("MOVABLE");
+    return heaps[flags] = is;
+  }
 };
 
 int take(tep_event* event, tep_record* record, int cpu, void* context) {
@@ -135,7 +155,7 @@ int take(tep_event* event, tep_record* record, int cpu, void* context) {
       out.text = text_field(event, record, "next_comm");
       break;
     case EventKind::kPageAlloc:
-      out.value = number_field(event, record, "pfn");
+      out.value = drain.is_heaps(event, record) ? 1 : 0;
       [[fallthrough]];
     case EventKind::kReclaimBegin:
     case EventKind::kWakeKswapd:
@@ -164,7 +184,8 @@ TraceSession::TraceSession() {
                                 static_cast<const char*>(nullptr)};
     tep_ = tracefs_local_events_system(nullptr, systems.data());
     if (tep_ == nullptr) throw_errno("read the formats of trace events");
-    for (const EventName& event : kAlways) enable(event.system, event.event, true);
+    arm(true);  // an event that is not there shows now
+    disarm();
     switch_fd_ = tracefs_instance_file_open(instance_, "tracing_on", O_WRONLY);
     if (switch_fd_ < 0) throw_errno("open tracing_on of the tracing instance");
   } catch (...) {
@@ -177,10 +198,8 @@ TraceSession::TraceSession() {
 
 TraceSession::~TraceSession() {
   stop();
+  disarm();
   if (switch_fd_ >= 0) ::close(switch_fd_);
-  for (const EventName& event : kAlways)
-    tracefs_event_disable(instance_, event.system, event.event);
-  for (const EventName& event : kPages) tracefs_event_disable(instance_, event.system, event.event);
   tep_free(tep_);
   tracefs_instance_destroy(instance_);
   tracefs_instance_free(instance_);
@@ -194,8 +213,15 @@ void TraceSession::enable(const char* system, const char* event, bool on) {
                    ": this kernel does not have it, or it is busy");
 }
 
-void TraceSession::trace_pages(bool on) {
-  for (const EventName& event : kPages) enable(event.system, event.event, on);
+void TraceSession::arm(bool pages) {
+  for (const EventName& event : kAlways) enable(event.system, event.event, true);
+  for (const EventName& event : kPages) enable(event.system, event.event, pages);
+}
+
+void TraceSession::disarm() noexcept {
+  for (const EventName& event : kAlways)
+    tracefs_event_disable(instance_, event.system, event.event);
+  for (const EventName& event : kPages) tracefs_event_disable(instance_, event.system, event.event);
 }
 
 void TraceSession::start() noexcept { tracefs_trace_on_fd(switch_fd_); }

@@ -26,9 +26,12 @@ class TraceSession {
   TraceSession(const TraceSession&) = delete;
   TraceSession& operator=(const TraceSession&) = delete;
 
-  /// Each page allocation too (kmem events), some 700 instructions each: for
-  /// heaps that do not tell their chunks, and to see what zeroing costs.
-  void trace_pages(bool on);
+  /// Switches the events on; before, they cost nothing. @p pages: each page
+  /// allocation too (kmem events), some 700 instructions each: for heaps that do
+  /// not tell their chunks, and to see what zeroing costs.
+  void arm(bool pages);
+  /// Switches all events off.
+  void disarm() noexcept;
 
   /// Recording starts and stops; both are outside of what is timed.
   void start() noexcept;

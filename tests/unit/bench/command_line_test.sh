@@ -41,7 +41,7 @@ printf '[huge]\nsteps = 14:low\n' >"$work/huge.ini"
 check 2 "usage: pagemix" # no command
 check 0 "usage: pagemix" --help
 check 0 "pagemix 0." --version
-check 2 "allowed: doctor, list, run" start
+check 2 "allowed: doctor, list, pressure, run" start
 check 0 "8-4-0-mid" list --mixes-file "$configs/mixes.ini"
 check 0 "--mixes-file" list --help
 check 2 "cannot read" list --mixes-file "$work/none.ini"

@@ -3,6 +3,7 @@
 #include "mixes.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "error.hpp"
 #include "support.hpp"
@@ -29,6 +30,9 @@ TEST(Mixes, TheShippedFileHoldsTheMixesOfTheDesign) {
       {"8-4-0-mid", "8:high 4:mid 0:low"},
       {"8-0-0", "8:high 0:low 0:low"},
       {"9-4-0", "9:high 4:high 0:low"},
+      {"9-8-4-0", "9:high 8:high 4:high 0:low"},
+      {"16k", "8:high 4:high 2:low"},  // this test runs on 4 KiB pages
+      {"64k", "8:high 4:low"},
   };
   EXPECT_EQ(found, expected);
 }
@@ -42,15 +46,30 @@ TEST(Mixes, StepsCarryOrderAndClass) {
   EXPECT_EQ(steps[2].gfp, static_cast<unsigned>(PAGEMIX_GFP_LOW));
 }
 
+TEST(Mixes, ASizeIsTheOrderOfThatManyBytes) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::string two_pages = std::to_string(2 * page);
+  const auto steps = parse_steps("1M:high " + two_pages + ":high 1K:low", "x", 10);
+  EXPECT_EQ(page << steps[0].order, 1u << 20);
+  EXPECT_EQ(steps[1].order, 1u);
+  EXPECT_EQ(steps[2].order, 0u) << "no order is smaller than a page";
+  EXPECT_NE(fault("[a]\nsteps = 96K:low\n").find("\"96K\""), std::string::npos);
+  EXPECT_NE(fault("[a]\nsteps = 1G:low\n").find("\"1G\""), std::string::npos);
+}
+
 TEST(Mixes, AnOrderAboveTheKernelsLimitNamesLineAndRange) {
   EXPECT_EQ(fault("[big]\n\nsteps = 11:low\n"),
-            "m.ini:3: order \"11\" of step \"11:low\"; allowed: 0..10");
+            "m.ini:3: order \"11\" of step \"11:low\"; allowed: 0..10"
+            ", or a power of two in bytes of at most that order, as 64K");
   EXPECT_EQ(fault("[big]\nsteps = 9:low\n", 8),
-            "m.ini:2: order \"9\" of step \"9:low\"; allowed: 0..8");
+            "m.ini:2: order \"9\" of step \"9:low\"; allowed: 0..8"
+            ", or a power of two in bytes of at most that order, as 64K");
   EXPECT_EQ(fault("[big]\nsteps = 64:low\n", 15),
-            "m.ini:2: order \"64\" of step \"64:low\"; allowed: 0..15");
+            "m.ini:2: order \"64\" of step \"64:low\"; allowed: 0..15"
+            ", or a power of two in bytes of at most that order, as 64K");
   EXPECT_EQ(fault("[big]\nsteps = -1:low\n"),
-            "m.ini:2: order \"-1\" of step \"-1:low\"; allowed: 0..10");
+            "m.ini:2: order \"-1\" of step \"-1:low\"; allowed: 0..10"
+            ", or a power of two in bytes of at most that order, as 64K");
 }
 
 TEST(Mixes, UnreadableStepsNameLineAndForm) {
@@ -59,7 +78,8 @@ TEST(Mixes, UnreadableStepsNameLineAndForm) {
   EXPECT_EQ(fault("[a]\nsteps = 8:middle\n"),
             "m.ini:2: unknown GFP class \"middle\" of step \"8:middle\"; allowed: low, mid, high");
   EXPECT_EQ(fault("[a]\nsteps = x:low\n"),
-            "m.ini:2: order \"x\" of step \"x:low\"; allowed: 0..10");
+            "m.ini:2: order \"x\" of step \"x:low\"; allowed: 0..10"
+            ", or a power of two in bytes of at most that order, as 64K");
   EXPECT_EQ(fault("[a]\nsteps =\n"), "m.ini:2: 0 steps; allowed: 1..8");
   EXPECT_EQ(fault("[a]\nsteps = 8:low 7:low 6:low 5:low 4:low 3:low 2:low 1:low 0:low\n"),
             "m.ini:2: 9 steps; allowed: 1..8");

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cases.hpp"
 #include "error.hpp"
 #include "mixes.hpp"
@@ -56,7 +58,8 @@ TEST(Profile, TheShippedProfilesAreRead) {
   for (const char* file : {"quick.ini", "full.ini"}) {
     const Profile profile =
         load_profile(std::string(CONFIGS_FOLDER "/profiles/") + file, {}, names);
-    EXPECT_EQ(profile.mixes, names) << file;
+    for (const char* mix : {"order0", "order4", "order8", "order9", "8-4-0", "9-4-0"})
+      EXPECT_NE(std::ranges::find(profile.mixes, mix), profile.mixes.end()) << file << mix;
     EXPECT_EQ(profile.families, (std::vector<std::string>{"alloc", "map_sgtable", "unmap_sgtable",
                                                           "vfio_map", "vfio_unmap", "sample_cost"}))
         << file;

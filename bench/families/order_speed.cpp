@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// order_speed: how fast blocks of one order come in a state of memory, each a
+// buffer of its own, held to the end. A sample is the kernel's time of one
+// allocation (PAGEMIX_IOC_BUF_INFO, zeroing included); the steps may reclaim and
+// compact, and the series ends early when the kernel gives no more.
+#include <unistd.h>
+
+#include "error.hpp"
+#include "families/family.hpp"
+#include "pressure/anonymous.hpp"
+#include "pressure/series.hpp"
+#include "pressure/state.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+class OrderSpeed final : public Family {
+ public:
+  explicit OrderSpeed(const Services& services) : services_(services) {}
+
+  std::optional<std::string> prepare() override {
+    raise_open_files();
+    return std::nullopt;
+  }
+
+  Measurement measure(const Case& item, std::uint32_t block) override;
+
+ private:
+  Services services_;
+};
+
+Measurement OrderSpeed::measure(const Case& item, std::uint32_t block) {
+  const auto order = static_cast<std::uint32_t>(item.number("order"));
+  if (order > services_.heap->info().max_order)
+    throw RunError("order " + std::to_string(order) + " is above the kernel's " +
+                   std::to_string(services_.heap->info().max_order));
+  const std::uint64_t chunk = std::uint64_t{services_.heap->info().page_size} << order;
+  const std::uint64_t count = std::max<std::uint64_t>(item.bytes / chunk, 1);
+  // "mid": a failure is a result here, not worth a warning of the kernel.
+  SeriesHeap heap(*services_.heap, {{order, PAGEMIX_GFP_MID}}, chunk);
+  const MemoryState state({.state = item.part("memory"),
+                           .seed = services_.profile.seed + block,
+                           .heap = kHeapNode,
+                           .limit = std::chrono::seconds(services_.profile.state_limit),
+                           .cache_source = services_.profile.cache_source},
+                          [](const std::string&) {});
+  std::vector<vfio::UniqueFd> buffers;
+  buffers.reserve(count);
+  const auto vmstat = [] { return parse_vmstat(vfio::read_text("/proc/vmstat").value_or("")); };
+  const VmStat before = vmstat();
+  int error = 0;
+  while (buffers.size() < count && error == 0) {
+    int fd = -1;
+    error = heap.try_allocate(fd);
+    if (error == 0) buffers.emplace_back(fd);
+  }
+  if (error != 0 && error != ENOMEM) throw_measure_error("allocate for " + item.name(), error);
+
+  Measurement result;
+  double sum = 0;
+  for (const auto& [key, value] : vmstat_delta(before, vmstat())) result.counters[key] = value;
+  for (const vfio::UniqueFd& buffer : buffers) {
+    result.samples.push_back(static_cast<double>(heap.info(buffer.get())->alloc_ns));
+    sum += result.samples.back();
+  }
+  if (result.samples.empty()) throw RunError(item.name() + ": the kernel gave no block at all");
+  result.counters["blocks_wanted"] = static_cast<double>(count);
+  result.counters["blocks"] = static_cast<double>(buffers.size());
+  result.counters["blocks_per_1e9"] = static_cast<double>(buffers.size()) * 1e9 / sum;
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Family> make_order_speed(const Services& services) {
+  return std::make_unique<OrderSpeed>(services);
+}
+
+}  // namespace pagemix::bench
