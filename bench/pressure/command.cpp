@@ -176,8 +176,11 @@ int pressure_command(const PressureOptions& options) {
       code = run_under(state, options.command);
   }
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  std::cout << "undone: free " << (memory_snapshot().free_pages * page >> 20) << " MiB, before "
-            << (before.free_pages * page >> 20) << " MiB\n";
+  const auto mib = [&](const MemorySnapshot& now) {
+    return (now.free_pages + now.cpu_list_pages) * page >> 20;
+  };
+  std::cout << "undone: free " << mib(memory_snapshot()) << " MiB, before " << mib(before)
+            << " MiB\n";
   return code;
 }
 

@@ -114,6 +114,21 @@ Watermarks parse_watermarks(const std::string& zoneinfo) {
   return sum;
 }
 
+std::uint64_t parse_cpu_list_pages(const std::string& zoneinfo) {
+  std::uint64_t pages = 0;
+  bool lists = false;
+  std::istringstream lines(zoneinfo);
+  for (std::string line; std::getline(lines, line);) {
+    const auto words = words_of(line);
+    if (words.empty()) continue;
+    if (words[0] == "Node") lists = false;
+    if (words[0] == "pagesets") lists = true;
+    if (lists && words.size() == 2 && words[0] == "count:")
+      pages += parse_number(words[1]).value_or(0);
+  }
+  return pages;
+}
+
 VmStat parse_vmstat(const std::string& text) {
   VmStat values;
   std::istringstream lines(text);
@@ -141,7 +156,9 @@ MemorySnapshot memory_snapshot(const vfio::SystemPaths& paths) {
   now.buddy = parse_buddyinfo(must_read(paths.proc / "buddyinfo"));
   now.types = parse_pagetypeinfo(must_read(paths.proc / "pagetypeinfo"));
   now.usable = now.types.usable();
-  now.watermarks = parse_watermarks(must_read(paths.proc / "zoneinfo"));
+  const std::string zoneinfo = must_read(paths.proc / "zoneinfo");
+  now.watermarks = parse_watermarks(zoneinfo);
+  now.cpu_list_pages = parse_cpu_list_pages(zoneinfo);
   now.free_pages = meminfo_bytes("MemFree", paths) / page;
   now.available_pages = meminfo_bytes("MemAvailable", paths) / page;
   now.file_pages =

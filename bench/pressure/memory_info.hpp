@@ -71,8 +71,12 @@ struct MemorySnapshot {
   Watermarks watermarks;
   std::uint64_t free_pages = 0;       ///< MemFree
   std::uint64_t file_pages = 0;       ///< inactive and active page cache
+  std::uint64_t cpu_list_pages = 0;   ///< free too, but not in MemFree
   std::uint64_t available_pages = 0;  ///< MemAvailable
 };
+/// Pages on per-CPU lists, by /proc/zoneinfo: free, and counted nowhere else.
+std::uint64_t parse_cpu_list_pages(const std::string& zoneinfo);
+
 MemorySnapshot memory_snapshot(const vfio::SystemPaths& paths = {});
 
 }  // namespace pagemix::bench
