@@ -3,14 +3,19 @@
 // structures and texts that are decoded.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "pagemix/vfio/error.hpp"
+#include "pagemix/vfio/files.hpp"
+#include "pagemix/vfio/memory.hpp"
 #include "pagemix/vfio/nvme/identify.hpp"
 #include "pagemix/vfio/nvme/registers.hpp"
 #include "pagemix/vfio/nvme/status.hpp"
@@ -27,9 +32,13 @@ constexpr std::uint64_t kQemuLike = 0x07ff | 1U << 16 | 1U << 24 | std::uint64_t
 class NvmeRegisters : public testing::Test {
  protected:
   NvmeRegisters() {
-    MappedMemory memory(-1, 8192, 0, PROT_READ | PROT_WRITE, "registers");
+    // Two mappings: the test's own outlives that of the object under test.
+    const UniqueFd file(memfd_create("registers", MFD_CLOEXEC));
+    if (ftruncate(file.get(), 8192) < 0) throw std::runtime_error("ftruncate of a memfd failed");
+    memory = MappedMemory(file.get(), 8192, 0, PROT_READ | PROT_WRITE, "registers");
     base = memory.data();
-    bar = std::make_unique<pci::Bar>(std::move(memory), "BAR 0");
+    bar = std::make_unique<pci::Bar>(
+        MappedMemory(file.get(), 8192, 0, PROT_READ | PROT_WRITE, "registers"), "BAR 0");
     set64(kCap, kQemuLike);
     set32(kVs, 0x10400);
   }
@@ -66,6 +75,7 @@ class NvmeRegisters : public testing::Test {
     }
   }
 
+  MappedMemory memory;
   std::byte* base = nullptr;
   std::unique_ptr<pci::Bar> bar;
   std::thread device;
