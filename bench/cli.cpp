@@ -22,20 +22,23 @@ void add_help(po::options_description& options) {
 po::options_description run_options() {
   po::options_description options("Options");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()
-      ("config", text("FILE"), "run profile, for example configs/profiles/quick.ini")
-      ("device", text("BDF"), "PCI device to map for; default: the only one without a driver")
-      ("drive", text("BDF"), "NVMe drive for the use_* families; default: --device if it is one, "
-                             "or the only one without a driver")
-      ("out", text("DIR"), "result folder; default results/<date>-<machine>-<kernel>-<profile>")
-      ("force", "replace a run.json that is already there")
-      ("mixes-file", text("FILE"), "mixes; default: ../mixes.ini beside the profile, "
-                                   "configs/mixes.ini, /etc/pagemix/mixes.ini")
-      ("clock", text("KIND"), "what the numbers count: hardware-ns (default), instructions "
-                              "(the caller runs under QEMU -icount), emulated-ns")
-      ("machine", text("NAME"), "name of the machine in the result")
-      ("profile", text("NAME"), "name of the profile in the result; default: the file's")
-      ("marker", text("FILE"), "write a line to FILE before and after each measured loop");
+  options.add_options()("config", text("FILE"),
+                        "run profile, for example configs/profiles/quick.ini")(
+      "device", text("BDF"), "PCI device to map for; default: the only one without a driver")(
+      "drive", text("BDF"),
+      "NVMe drive for the use_* families; default: --device if it is one, "
+      "or the only one without a driver")(
+      "out", text("DIR"), "result folder; default results/<date>-<machine>-<kernel>-<profile>")(
+      "force", "replace a run.json that is already there")(
+      "mixes-file", text("FILE"),
+      "mixes; default: ../mixes.ini beside the profile, "
+      "configs/mixes.ini, /etc/pagemix/mixes.ini")(
+      "clock", text("KIND"),
+      "what the numbers count: hardware-ns (default), instructions "
+      "(the caller runs under QEMU -icount), emulated-ns")("machine", text("NAME"),
+                                                           "name of the machine in the result")(
+      "profile", text("NAME"), "name of the profile in the result; default: the file's")(
+      "marker", text("FILE"), "write a line to FILE before and after each measured loop");
   add_help(options);
   return options;
 }
@@ -111,15 +114,18 @@ void take_benchmark_flag(const std::string& flag, RunOptions& options) {
   } else if (name == "--benchmark_min_time" || name == "--benchmark_min_warmup_time" ||
              name == "--benchmark_repetitions" ||
              name == "--benchmark_enable_random_interleaving") {
-    throw UsageError(name + " is refused: the profile's iterations, blocks, warmup and seed fix "
+    throw UsageError(name +
+                     " is refused: the profile's iterations, blocks, warmup and seed fix "
                      "what is repeated, so that runs compare; pass --iterations, --blocks or "
                      "--warmup");
   } else if (name == "--benchmark_out" || name == "--benchmark_out_format" ||
              name == "--benchmark_format") {
-    throw UsageError(name + " is refused: the result is always Google Benchmark's JSON in the "
+    throw UsageError(name +
+                     " is refused: the result is always Google Benchmark's JSON in the "
                      "folder of --out");
   } else {
-    throw UsageError("unknown flag " + name + "; allowed: --benchmark_filter, "
+    throw UsageError("unknown flag " + name +
+                     "; allowed: --benchmark_filter, "
                      "--benchmark_list_tests, --benchmark_context");
   }
 }

@@ -22,11 +22,11 @@ struct RunOptions {
   std::optional<std::string> marker;
   std::optional<std::string> profile;
   bool force = false;
-  std::vector<Override> overrides;       ///< keys of [run] given as options
-  std::string filter = ".";              ///< --benchmark_filter
-  bool list_tests = false;               ///< --benchmark_list_tests
-  std::vector<std::string> contexts;     ///< --benchmark_context=KEY=VALUE flags
-  std::vector<std::string> command;      ///< as typed, for the result
+  std::vector<Override> overrides;    ///< keys of [run] given as options
+  std::string filter = ".";           ///< --benchmark_filter
+  bool list_tests = false;            ///< --benchmark_list_tests
+  std::vector<std::string> contexts;  ///< --benchmark_context=KEY=VALUE flags
+  std::vector<std::string> command;   ///< as typed, for the result
 };
 
 struct DoctorOptions {

@@ -32,8 +32,7 @@ std::optional<std::string> looks_emulated(const vfio::SystemPaths& paths = {});
 
 /// The clock of a run: @p chosen, or hardware-ns. UsageError when nothing was
 /// chosen and the machine looks emulated: the caller must say which clock it is.
-ClockKind decide_clock(const std::optional<ClockKind>& chosen,
-                       const vfio::SystemPaths& paths = {});
+ClockKind decide_clock(const std::optional<ClockKind>& chosen, const vfio::SystemPaths& paths = {});
 
 /// CLOCK_MONOTONIC_RAW in nanoseconds. Not disturbed by NTP, and read in user
 /// space without a system call on arm64 and x86.

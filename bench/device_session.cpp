@@ -27,8 +27,7 @@ TargetClient& DeviceSession::module() {
 
 vfio::iommu::AddressSpace& DeviceSession::vfio() {
   bind("vfio-pci");
-  if (!container_)
-    container_ = std::make_unique<vfio::iommu::Type1Container>(device_);
+  if (!container_) container_ = std::make_unique<vfio::iommu::Type1Container>(device_);
   return *container_;
 }
 
@@ -69,8 +68,9 @@ pci::DeviceInfo choose_device(const std::optional<std::string>& wanted,
   for (const pci::DeviceInfo& device : candidates)
     names.push_back(device.bdf.text() + " [" + device.id() + "]");
   if (names.empty())
-    throw UsageError("no device behind an IOMMU is free of a driver; see pagemix doctor and pass "
-                     "--device BDF");
+    throw UsageError(
+        "no device behind an IOMMU is free of a driver; see pagemix doctor and pass "
+        "--device BDF");
   throw UsageError("more than one device could be used; pass --device with one of " + join(names));
 }
 

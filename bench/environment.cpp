@@ -34,11 +34,10 @@ std::string arm_model(const std::map<std::string, std::string>& cpu) {
     return found == cpu.end() ? std::string("?") : found->second;
   };
   static const std::map<std::string, std::string> kParts = {
-      {"0x41/0xd03", "Cortex-A53"},  {"0x41/0xd05", "Cortex-A55"},
-      {"0x41/0xd07", "Cortex-A57"},  {"0x41/0xd08", "Cortex-A72"},
-      {"0x41/0xd0b", "Cortex-A76"},  {"0x41/0xd0c", "Neoverse-N1"},
-      {"0x41/0xd40", "Neoverse-V1"}, {"0x41/0xd49", "Neoverse-N2"},
-      {"0x41/0xd4f", "Neoverse-V2"}, {"0x00/0x051", "QEMU max"},
+      {"0x41/0xd03", "Cortex-A53"},  {"0x41/0xd05", "Cortex-A55"},  {"0x41/0xd07", "Cortex-A57"},
+      {"0x41/0xd08", "Cortex-A72"},  {"0x41/0xd0b", "Cortex-A76"},  {"0x41/0xd0c", "Neoverse-N1"},
+      {"0x41/0xd40", "Neoverse-V1"}, {"0x41/0xd49", "Neoverse-N2"}, {"0x41/0xd4f", "Neoverse-V2"},
+      {"0x00/0x051", "QEMU max"},
   };
   const std::string id = field("CPU implementer") + "/" + field("CPU part");
   const auto known = kParts.find(id);
@@ -79,9 +78,9 @@ ordered_json buddyinfo_json(const vfio::SystemPaths& paths) {
 }
 
 ordered_json meminfo_json(const vfio::SystemPaths& paths) {
-  static const std::array kKept = {"MemTotal",      "MemFree", "MemAvailable",  "Buffers",
-                                   "Cached",        "Slab",    "SReclaimable",  "PageTables",
-                                   "AnonHugePages", "Mlocked", "Unevictable",   "CmaTotal",
+  static const std::array kKept = {"MemTotal",      "MemFree", "MemAvailable", "Buffers",
+                                   "Cached",        "Slab",    "SReclaimable", "PageTables",
+                                   "AnonHugePages", "Mlocked", "Unevictable",  "CmaTotal",
                                    "CmaFree"};
   const auto memory = fields(vfio::read_text(paths.proc / "meminfo").value_or(""));
   ordered_json json = ordered_json::object();

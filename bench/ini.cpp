@@ -59,7 +59,8 @@ Ini parse_ini(const std::string& text, const std::string& name) {
   Outline found = outline(text, name);
   std::istringstream stream(text);
   const po::options_description none;
-  const po::parsed_options parsed = po::parse_config_file(stream, none, /*allow_unregistered=*/true);
+  const po::parsed_options parsed =
+      po::parse_config_file(stream, none, /*allow_unregistered=*/true);
   if (parsed.options.size() != found.entries.size())
     throw UsageError(name + ": unreadable: " + std::to_string(parsed.options.size()) + " of " +
                      std::to_string(found.entries.size()) + " entries were understood");

@@ -197,8 +197,8 @@ std::vector<PageCall> plan_unmap(std::span<const PageCall> map_calls, std::uint6
 }
 
 std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs,
-                                      std::span<const PageCall> map_calls,
-                                      std::uint64_t page_sizes, const UnmapRules& rules) {
+                                      std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                                      const UnmapRules& rules) {
   std::vector<PageCall> calls;
   if (map_calls.empty()) return calls;
   std::uint64_t iova = map_calls.front().iova;

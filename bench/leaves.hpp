@@ -60,8 +60,8 @@ std::vector<PageCall> plan_unmap(std::span<const PageCall> map_calls, std::uint6
 /// (vfio_unmap_unpin() in drivers/vfio/vfio_iommu_type1.c). @p runs and
 /// @p map_calls belong together.
 std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs,
-                                      std::span<const PageCall> map_calls,
-                                      std::uint64_t page_sizes, const UnmapRules& rules = {});
+                                      std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                                      const UnmapRules& rules = {});
 
 /// Leaves by their size in bytes.
 std::map<std::uint64_t, std::uint64_t> count_leaves(std::span<const PageCall> map_calls);
@@ -87,8 +87,8 @@ struct Invalidations {
 /// TLBI commands for one range, as arm_smmu_tlb_inv_range_domain() splits it.
 /// @p leaf is false when a table was dropped; @p page_bytes is the size that
 /// the caller passes as granule.
-std::uint64_t tlbi_commands(std::uint64_t bytes, std::uint64_t page_bytes,
-                            std::uint64_t granule, bool leaf, bool range_commands);
+std::uint64_t tlbi_commands(std::uint64_t bytes, std::uint64_t page_bytes, std::uint64_t granule,
+                            bool leaf, bool range_commands);
 
 /// Invalidations of a DMA API unmap of everything that @p map_calls mapped.
 Invalidations predict_smmuv3(std::span<const PageCall> map_calls,

@@ -16,15 +16,15 @@ static_assert(PAGEMIX_GFP_LOW == 0 && PAGEMIX_GFP_MID == 1 && PAGEMIX_GFP_HIGH =
 pagemix_step parse_step(const std::string& word, const std::string& where, unsigned max_order) {
   const std::size_t colon = word.find(':');
   if (colon == std::string::npos)
-    throw UsageError(where + ": unreadable step \"" + word + "\"; allowed: ORDER:CLASS, as in 8:high");
+    throw UsageError(where + ": unreadable step \"" + word +
+                     "\"; allowed: ORDER:CLASS, as in 8:high");
   const auto order = parse_number(word.substr(0, colon));
   if (!order || *order > max_order)
     throw UsageError(where + ": order \"" + word.substr(0, colon) + "\" of step \"" + word +
                      "\"; allowed: 0.." + std::to_string(max_order));
   const std::string gfp = word.substr(colon + 1);
   for (std::size_t value = 0; value < kGfpNames.size(); ++value)
-    if (gfp == kGfpNames[value])
-      return {static_cast<__u32>(*order), static_cast<__u32>(value)};
+    if (gfp == kGfpNames[value]) return {static_cast<__u32>(*order), static_cast<__u32>(value)};
   throw UsageError(where + ": unknown GFP class \"" + gfp + "\" of step \"" + word +
                    "\"; allowed: low, mid, high");
 }
@@ -87,7 +87,8 @@ std::vector<Mix> mixes_of(const Ini& ini, unsigned max_order) {
 
 std::vector<Mix> load_mixes(const std::filesystem::path& file, unsigned max_order) {
   std::vector<Mix> mixes = mixes_of(read_ini(file), max_order);
-  if (mixes.empty()) throw UsageError(file.string() + ": no mix; allowed: one [mix] section or more");
+  if (mixes.empty())
+    throw UsageError(file.string() + ": no mix; allowed: one [mix] section or more");
   return mixes;
 }
 

@@ -79,7 +79,8 @@ void Recorder::write(const std::filesystem::path& folder, nlohmann::ordered_json
 
 void write_atomically(const std::filesystem::path& file, const std::string& text) {
   const std::string temporary = file.string() + ".tmp";
-  const vfio::UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const vfio::UniqueFd fd(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd) throw_errno("open " + temporary);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = ::write(fd.get(), text.data() + done, text.size() - done);

@@ -63,7 +63,8 @@ std::string format_table(const std::vector<Case>& cases,
   constexpr std::size_t kColumns = 8;
   using Row = std::array<std::string, kColumns>;
   const std::array<bool, kColumns> right = {false, false, false, true, true, true, false, false};
-  std::vector<Row> rows = {{"family", "mix", "layout", "bytes", "median", "p90", "chunks", "leaves"}};
+  std::vector<Row> rows = {
+      {"family", "mix", "layout", "bytes", "median", "p90", "chunks", "leaves"}};
   for (const Case& item : cases) {
     const auto found = series.find(item.name());
     if (found == series.end() || found->second.samples.empty()) continue;

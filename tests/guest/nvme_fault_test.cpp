@@ -199,42 +199,5 @@ TEST_F(NvmeFault, KilledInTheMiddle) {
   expect_usable();
 }
 
-TEST_F(NvmeFault, UnpluggedAndPluggedAgain) {
-  NvmeSession& nvme = open();
-  {
-    DmaBuffer buffer(nvme, 4096);
-    nvme::IoQueue& queue = make_queue(4);
-    EXPECT_EQ(qmp(R"({"execute":"device_del","arguments":{"id":"target"}})"), R"({"return": {}})");
-    // The slot's driver waits 5 s before it lets the device go. Reading goes on,
-    // with pauses, in which the guest's clock runs faster.
-    expect_error(ENODEV, "the kernel asks for the device back", [&] {
-      for (unsigned reads = 1; reads < 100000; ++reads) {
-        queue.prepare_read(0, 8, buffer.mapping.iova());
-        nvme.controller.drain(queue);
-        if (reads % 512 == 0) std::this_thread::sleep_for(500ms);
-      }
-    });
-    expect_error(EIO, "stopped after an error", [&] { make_queue(1); });
-  }
-  session.reset();
-  ASSERT_TRUE(eventually([] { return !find_nvme(); })) << "the kernel lets it go";
-  expect_error(ENODEV, "find PCI device " + bdf.text(),
-               [&] { vfio::pci::Binding(bdf, "vfio-pci"); });
-  EXPECT_TRUE(vfio::pci::restore_stale_bindings().empty()) << "nothing is left behind";
-
-  // QEMU's old device keeps the backing drive until the slot is off, which takes
-  // a second. A new name each time: QEMU 7.2 does not survive a name twice.
-  int attempt = 0;
-  std::string answer;
-  ASSERT_TRUE(eventually([&] {
-    answer = qmp(R"({"execute":"device_add","arguments":{"driver":"nvme","id":"again)" +
-                 std::to_string(attempt++) +
-                 R"(","bus":"socket","serial":"pagemix","drive":"target"}})");
-    return answer == R"({"return": {}})";
-  })) << answer;
-  ASSERT_TRUE(eventually([] { return kernel_has_disk(); })) << "plugged in again";
-  expect_usable();
-}
-
 }  // namespace
 }  // namespace pagemix::test

@@ -160,7 +160,8 @@ TEST(AccessOrder, FewerColumnsAreSpreadEvenly) {
 }
 
 TEST(AccessOrder, NoTileLineCrossesItsBlock) {
-  for (const char* name : {"1920x1080-nv12", "1920x1080-rgba", "3840x2160-nv12", "3840x2160-rgba"}) {
+  for (const char* name :
+       {"1920x1080-nv12", "1920x1080-rgba", "3840x2160-nv12", "3840x2160-rgba"}) {
     const Frame frame = parse_frame(name).value();  // outlives the loop over its planes
     for (const Plane& plane : frame.planes)
       for (std::uint64_t left = 0; left < plane.line_bytes; left += plane.column_bytes)
