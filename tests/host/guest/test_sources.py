@@ -12,25 +12,25 @@ DEB822 = """\
 # a comment
 Types: deb
 # http://snapshot.debian.org/archive/debian/20250520T000000Z
-URIs: http://deb.debian.org/debian
+URIs: http://mirror.example.org/debian
 Suites: bookworm bookworm-updates
 Components: main
 Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 
 Types: deb deb-src
-URIs: http://deb.debian.org/debian-security
+URIs: http://mirror.example.org/debian-security
 Suites: bookworm-security
 Components: main contrib
 Check-Valid-Until: no
 
 Types: deb-src
-URIs: http://deb.debian.org/debian
+URIs: http://mirror.example.org/debian
 Suites: bookworm
 Components: main
 
 Enabled: no
 Types: deb
-URIs: http://deb.debian.org/debian
+URIs: http://mirror.example.org/debian
 Suites: bookworm-backports
 Components: main
 """
@@ -40,7 +40,7 @@ def test_deb822_keeps_enabled_binary_entries() -> None:
     main, security = parse_deb822(DEB822)
     assert main.suites == ("bookworm", "bookworm-updates")
     assert main.components == ("main",)
-    assert security.uris == ("http://deb.debian.org/debian-security",)
+    assert security.uris == ("http://mirror.example.org/debian-security",)
     assert security.options == {"Check-Valid-Until": "no"}
 
 
@@ -62,9 +62,9 @@ def test_one_line_form() -> None:
     first, second = parse_lines(
         "deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
         "http://mirror.example/debian bookworm main non-free # comment\n"
-        "# deb http://deb.debian.org/debian sid main\n"
-        "deb-src http://deb.debian.org/debian bookworm main\n"
-        "deb http://deb.debian.org/debian bookworm-updates main\n")
+        "# deb http://mirror.example.org/debian sid main\n"
+        "deb-src http://mirror.example.org/debian bookworm main\n"
+        "deb http://mirror.example.org/debian bookworm-updates main\n")
     assert first.uris == ("http://mirror.example/debian",)
     assert first.components == ("main", "non-free")
     # arch= is dropped: the foreign architecture must be read too
@@ -74,7 +74,7 @@ def test_one_line_form() -> None:
 
 
 @pytest.mark.parametrize(("line", "expected"), [
-    ("deb http://deb.debian.org/debian bookworm main", True),
+    ("deb http://mirror.example.org/debian bookworm main", True),
     ("deb https://security.debian.org/debian-security bookworm-security main", True),
     ("deb http://mirror.example/debian/ bookworm main", True),
     ("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://x/y bookworm main",
@@ -84,7 +84,7 @@ def test_one_line_form() -> None:
     ("deb [signed-by=/k.gpg] https://vendor.example/debian bookworm main", False),
     ("deb https://vendor.example/repository bookworm main", False),
     ("deb https://notdebian.org/packages bookworm main", False),
-    ("deb http://deb.debian.org/debian bookworm contrib", False),
+    ("deb http://mirror.example.org/debian bookworm contrib", False),
 ])
 def test_which_archives_are_debians(line: str, expected: bool) -> None:
     source, = parse_lines(line)
@@ -92,9 +92,9 @@ def test_which_archives_are_debians(line: str, expected: bool) -> None:
 
 
 def test_other_releases_are_left_out() -> None:
-    source, = parse_lines("deb http://deb.debian.org/debian bookworm main")
+    source, = parse_lines("deb http://mirror.example.org/debian bookworm main")
     assert of_suite(source, "trixie") is None
-    mixed, = parse_deb822("Types: deb\nURIs: http://deb.debian.org/debian\n"
+    mixed, = parse_deb822("Types: deb\nURIs: http://mirror.example.org/debian\n"
                           "Suites: trixie bookworm bookworm-backports stable\nComponents: main\n")
     kept = of_suite(mixed, "bookworm")
     assert kept is not None
@@ -106,7 +106,7 @@ def test_files_by_suffix_and_vendors_dropped(tmp_path: Path) -> None:
     (tmp_path / "vendor.list").write_text(
         "deb [signed-by=/k] https://vendor.example/apt bookworm main\n", encoding="utf-8")
     (tmp_path / "old.list.disabled").write_text(
-        "deb http://deb.debian.org/debian bookworm main\n", encoding="utf-8")
+        "deb http://mirror.example.org/debian bookworm main\n", encoding="utf-8")
     found = debian_sources(sorted(tmp_path.iterdir()), "bookworm")
     assert [source.suites for source in found] == [("bookworm", "bookworm-updates"),
                                                    ("bookworm-security",)]
