@@ -23,12 +23,14 @@
  * @table:     its own scatter-gather table, one entry a chunk
  * @node:      in pagemix_buffer.attachments
  * @mapped:    between map_dma_buf and unmap_dma_buf
+ * @direction: of that mapping
  */
 struct pagemix_attachment {
 	struct device *dev;
 	struct sg_table table;
 	struct list_head node;
 	bool mapped;
+	enum dma_data_direction direction;
 };
 
 bool pagemix_buffer_next_run(const struct pagemix_buffer *buffer, size_t *chunk,
@@ -116,11 +118,12 @@ static struct sg_table *buffer_map(struct dma_buf_attachment *attachment,
 	struct pagemix_attachment *a = attachment->priv;
 	int err;
 
-	err = dma_map_sgtable(attachment->dev, &a->table, direction, 0);
+	err = dma_map_sgtable(attachment->dev, &a->table, direction, PAGEMIX_MAP_ATTRS);
 	if (err)
 		return ERR_PTR(err);
 	mutex_lock(&buffer->lock);
 	a->mapped = true;
+	a->direction = direction;
 	mutex_unlock(&buffer->lock);
 	return &a->table;
 }
@@ -134,7 +137,17 @@ static void buffer_unmap(struct dma_buf_attachment *attachment, struct sg_table 
 	mutex_lock(&buffer->lock);
 	a->mapped = false;
 	mutex_unlock(&buffer->lock);
-	dma_unmap_sgtable(attachment->dev, table, direction, 0);
+	dma_unmap_sgtable(attachment->dev, table, direction, PAGEMIX_MAP_ATTRS);
+}
+
+/*
+ * The DMA API wants the direction of the mapping; only a bidirectional one may be
+ * synced for less. What the CPU does is the caller's, who need not know the mappings.
+ */
+static enum dma_data_direction sync_direction(const struct pagemix_attachment *a,
+					      enum dma_data_direction direction)
+{
+	return a->direction == DMA_BIDIRECTIONAL ? direction : a->direction;
 }
 
 static int buffer_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction direction)
@@ -147,7 +160,8 @@ static int buffer_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_directi
 		invalidate_kernel_vmap_range(buffer->vaddr, buffer->bytes);
 	list_for_each_entry(a, &buffer->attachments, node)
 		if (a->mapped)
-			dma_sync_sgtable_for_cpu(a->dev, &a->table, direction);
+			dma_sync_sgtable_for_cpu(a->dev, &a->table,
+						 sync_direction(a, direction));
 	mutex_unlock(&buffer->lock);
 	return 0;
 }
@@ -162,7 +176,8 @@ static int buffer_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction
 		flush_kernel_vmap_range(buffer->vaddr, buffer->bytes);
 	list_for_each_entry(a, &buffer->attachments, node)
 		if (a->mapped)
-			dma_sync_sgtable_for_device(a->dev, &a->table, direction);
+			dma_sync_sgtable_for_device(a->dev, &a->table,
+						    sync_direction(a, direction));
 	mutex_unlock(&buffer->lock);
 	return 0;
 }

@@ -16,12 +16,17 @@
 #include "compat.h"
 #include "heap.h"
 
-static int heap_fd_for(struct dma_buf *dmabuf, u32 fd_flags)
+/* A buffer and a descriptor number for it, which heap_publish_fd() installs. */
+static int heap_create(const struct pagemix_alloc *args, struct dma_buf **dmabuf)
 {
-	int fd = get_unused_fd_flags(fd_flags & O_CLOEXEC);
+	int fd;
 
+	*dmabuf = pagemix_buffer_create(args);
+	if (IS_ERR(*dmabuf))
+		return PTR_ERR(*dmabuf);
+	fd = get_unused_fd_flags(args->fd_flags & O_CLOEXEC);
 	if (fd < 0)
-		dma_buf_put(dmabuf);
+		dma_buf_put(*dmabuf);
 	return fd;
 }
 
@@ -57,10 +62,7 @@ static long heap_alloc_default(void __user *arg)
 	memcpy(args.steps, pagemix_default_steps,
 	       pagemix_default_nsteps * sizeof(args.steps[0]));
 
-	dmabuf = pagemix_buffer_create(&args);
-	if (IS_ERR(dmabuf))
-		return PTR_ERR(dmabuf);
-	fd = heap_fd_for(dmabuf, data.fd_flags);
+	fd = heap_create(&args, &dmabuf);
 	if (fd < 0)
 		return fd;
 	data.fd = fd;
@@ -78,10 +80,7 @@ static long heap_alloc(void __user *arg)
 	if (args.version != PAGEMIX_UAPI_VERSION || args.flags)
 		return -EINVAL;
 
-	dmabuf = pagemix_buffer_create(&args);
-	if (IS_ERR(dmabuf))
-		return PTR_ERR(dmabuf);
-	fd = heap_fd_for(dmabuf, args.fd_flags);
+	fd = heap_create(&args, &dmabuf);
 	if (fd < 0)
 		return fd;
 	args.fd = fd;

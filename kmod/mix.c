@@ -12,9 +12,11 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "compat.h"
 #include "mix.h"
+#include "random.h"
 
 /* The system heap's mix since 6.4. */
 const struct pagemix_step pagemix_default_steps[] = {
@@ -110,6 +112,18 @@ static struct page *mix_alloc_largest(struct pagemix_chunks *chunks, size_t rest
 	return NULL;
 }
 
+/*
+ * Never in one piece above a page: for the 40 KiB of 2560 chunks kvmalloc()
+ * first compacts memory, which the system heap, whose tables are chains of
+ * pages, does not do.
+ */
+static struct pagemix_chunk *chunk_array(size_t nr)
+{
+	if (nr <= PAGE_SIZE / sizeof(struct pagemix_chunk))
+		return kmalloc_array(nr, sizeof(struct pagemix_chunk), GFP_KERNEL);
+	return vmalloc_array(nr, sizeof(struct pagemix_chunk));
+}
+
 /**
  * pagemix_chunks_alloc - obtain zeroed memory by a mix
  * @chunks: filled in
@@ -149,7 +163,7 @@ int pagemix_chunks_alloc(struct pagemix_chunks *chunks, size_t bytes,
 	mix_clock_switch(&clock, -1);
 	chunks->alloc_ns = ktime_get_ns() - begin;
 
-	chunks->v = kvmalloc_array(nr, sizeof(*chunks->v), GFP_KERNEL);
+	chunks->v = chunk_array(nr);
 	if (!chunks->v) {
 		err = -ENOMEM;
 		goto err_free;
@@ -188,16 +202,6 @@ void pagemix_chunks_free(struct pagemix_chunks *chunks)
 	chunks->nr = 0;
 }
 
-/* SplitMix64: public domain generator by Sebastiano Vigna, 2015. */
-static u64 mix_random(u64 *state)
-{
-	u64 z = (*state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
 /**
  * pagemix_chunks_shuffle - break up contiguity that is due to luck
  * @chunks: of pagemix_chunks_alloc()
@@ -210,7 +214,7 @@ void pagemix_chunks_shuffle(struct pagemix_chunks *chunks, u64 seed)
 	size_t i, k;
 
 	for (i = chunks->nr; i > 1; i--) {
-		k = mix_random(&seed) % i;
+		k = pagemix_random(&seed) % i;
 		swap(chunks->v[i - 1], chunks->v[k]);
 	}
 }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/array_size.h>
 #include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>
 
+#include "buffer.h"
+#include "compat.h"
 #include "ops.h"
 
 /* What a sample costs by itself: both counter reads and the indirect call. */
@@ -24,8 +29,23 @@ static const struct pagemix_op *const ops[] = {
 	&pagemix_op_nop,
 	&pagemix_op_map_sgtable,
 	&pagemix_op_unmap_sgtable,
+	&pagemix_op_attach_map,
+	&pagemix_op_map_page,
+	&pagemix_op_map_single,
+	&pagemix_op_unmap_page,
+	&pagemix_op_iommu_map,
+	&pagemix_op_iommu_map_sg,
+	&pagemix_op_iommu_unmap,
 	&pagemix_op_sync_begin,
 	&pagemix_op_sync_end,
+	&pagemix_op_coherent_alloc,
+	&pagemix_op_coherent_free,
+	&pagemix_op_pool_alloc,
+	&pagemix_op_pool_free,
+#ifdef PAGEMIX_HAS_IOVA_LINK
+	&pagemix_op_iova_link,
+	&pagemix_op_iova_unlink,
+#endif
 };
 
 u32 pagemix_nr_ops(void)
@@ -48,6 +68,19 @@ const struct pagemix_op *pagemix_op_find(const char *name)
 	return NULL;
 }
 
+/* What is mapped stays for the device to use, until a signal or the unbind. */
+static int hold(const struct pagemix_run_ctx *ctx)
+{
+	int err;
+
+	for (;;) {
+		err = pagemix_run_interrupted(ctx);
+		if (err)
+			return err;
+		schedule_timeout_interruptible(msecs_to_jiffies(20));
+	}
+}
+
 static int run_once(const struct pagemix_op *op, struct pagemix_run_ctx *ctx,
 		    struct pagemix_sample *sample)
 {
@@ -63,9 +96,11 @@ static int run_once(const struct pagemix_op *op, struct pagemix_run_ctx *ctx,
 	sample->end = pagemix_counter();
 	if (err)
 		return err;
+	if (ctx->hold)
+		err = hold(ctx);
 	if (op->restore)
 		op->restore(ctx);
-	return 0;
+	return err;
 }
 
 /**
@@ -84,13 +119,27 @@ int pagemix_run_interrupted(const struct pagemix_run_ctx *ctx)
 	return 0;
 }
 
+/*
+ * All mappings of a cold run stay until its end. Each takes at most a
+ * scatter-gather table, and the page tables of its range: 8 bytes a page, whole
+ * pages.
+ */
+static bool cold_fits(const struct pagemix_run_ctx *ctx)
+{
+	const struct pagemix_buffer *buffer = pagemix_buffer_of(ctx->dmabuf);
+	u64 bytes = buffer->chunks.nr * sizeof(struct scatterlist) +
+		    PAGE_ALIGN((buffer->bytes >> PAGE_SHIFT) * sizeof(u64)) + PAGE_SIZE;
+
+	return ctx->repetitions <= (u64)(totalram_pages() / 2) * PAGE_SIZE / bytes;
+}
+
 /**
  * pagemix_op_run - warm up, then take the samples
  * @op:  the operation
  * @ctx: the run; @ctx->completed counts the samples, also after an error
  *
- * Return: 0, -EINTR on a signal, -ENODEV when the device goes, or the
- * operation's error.
+ * Return: 0, -EINTR on a signal, -ENODEV when the device goes, -ENOMEM when a cold
+ * run would take more than half of the memory, or the operation's error.
  */
 int pagemix_op_run(const struct pagemix_op *op, struct pagemix_run_ctx *ctx)
 {
@@ -98,10 +147,18 @@ int pagemix_op_run(const struct pagemix_op *op, struct pagemix_run_ctx *ctx)
 	int err = 0;
 	u32 i;
 
+	if (ctx->cold && ctx->dmabuf && !cold_fits(ctx))
+		return -ENOMEM;
 	if (op->setup) {
 		err = op->setup(ctx);
 		if (err)
 			return err;
+	}
+	/* Cold unmaps: every range is mapped before the first one is given back. */
+	for (i = 0; !err && ctx->cold && op->fill && i < ctx->repetitions; i++) {
+		err = pagemix_run_interrupted(ctx);
+		if (!err)
+			err = op->fill(ctx);
 	}
 	for (i = 0; !err && i < ctx->warmup; i++) {
 		err = pagemix_run_interrupted(ctx);

@@ -19,6 +19,8 @@ struct sg_table;
  * @dmabuf:      the buffer, NULL for operations without
  * @direction:   of mappings
  * @cold:        PAGEMIX_RUN_COLD
+ * @params:      of the operation, PAGEMIX_RUN_PARAMS
+ * @hold:        PAGEMIX_RUN_HOLD
  * @repetitions: samples to take
  * @warmup:      untimed repetitions before
  * @samples:     room for @repetitions samples
@@ -33,6 +35,8 @@ struct pagemix_run_ctx {
 	struct dma_buf *dmabuf;
 	enum dma_data_direction direction;
 	bool cold;
+	const u64 *params;
+	bool hold;
 	u32 repetitions;
 	u32 warmup;
 
@@ -47,7 +51,12 @@ struct pagemix_run_ctx {
  * struct pagemix_op - an operation that can be measured
  * @name:         as in PAGEMIX_IOC_TARGET_OP
  * @needs_buffer: it works on a dma-buf of this heap
+ * @has_cold:     it takes PAGEMIX_RUN_COLD
+ * @nr_params:    parameters it takes; @setup checks them
+ * @owns_domain:  it attaches the device to a domain of its own: nothing else may
+ *                use the device's domain meanwhile
  * @setup:        once, before the first repetition (optional)
+ * @fill:         of cold runs: @repetitions times before the first one (optional)
  * @prepare:      before each repetition, not timed (optional)
  * @op:           timed
  * @restore:      after each successful @op, not timed (optional)
@@ -59,7 +68,11 @@ struct pagemix_run_ctx {
 struct pagemix_op {
 	const char *name;
 	bool needs_buffer;
+	bool has_cold;
+	u32 nr_params;
+	bool owns_domain;
 	int (*setup)(struct pagemix_run_ctx *ctx);
+	int (*fill)(struct pagemix_run_ctx *ctx);
 	int (*prepare)(struct pagemix_run_ctx *ctx);
 	int (*op)(struct pagemix_run_ctx *ctx);
 	void (*restore)(struct pagemix_run_ctx *ctx);
@@ -68,8 +81,21 @@ struct pagemix_op {
 
 extern const struct pagemix_op pagemix_op_map_sgtable;
 extern const struct pagemix_op pagemix_op_unmap_sgtable;
+extern const struct pagemix_op pagemix_op_attach_map;
+extern const struct pagemix_op pagemix_op_map_page;
+extern const struct pagemix_op pagemix_op_map_single;
+extern const struct pagemix_op pagemix_op_unmap_page;
+extern const struct pagemix_op pagemix_op_iommu_map;
+extern const struct pagemix_op pagemix_op_iommu_map_sg;
+extern const struct pagemix_op pagemix_op_iommu_unmap;
 extern const struct pagemix_op pagemix_op_sync_begin;
 extern const struct pagemix_op pagemix_op_sync_end;
+extern const struct pagemix_op pagemix_op_coherent_alloc;
+extern const struct pagemix_op pagemix_op_coherent_free;
+extern const struct pagemix_op pagemix_op_pool_alloc;
+extern const struct pagemix_op pagemix_op_pool_free;
+extern const struct pagemix_op pagemix_op_iova_link;
+extern const struct pagemix_op pagemix_op_iova_unlink;
 
 const struct pagemix_op *pagemix_op_at(u32 index);
 const struct pagemix_op *pagemix_op_find(const char *name);

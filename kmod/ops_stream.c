@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "buffer.h"
+#include "compat.h"
 #include "ops.h"
 
 /**
@@ -44,14 +45,14 @@ static int stream_map(struct pagemix_run_ctx *ctx)
 {
 	struct stream *s = ctx->priv;
 
-	return dma_map_sgtable(ctx->dev, s->table, ctx->direction, 0);
+	return dma_map_sgtable(ctx->dev, s->table, ctx->direction, PAGEMIX_MAP_ATTRS);
 }
 
 static int stream_unmap(struct pagemix_run_ctx *ctx)
 {
 	struct stream *s = ctx->priv;
 
-	dma_unmap_sgtable(ctx->dev, s->table, ctx->direction, 0);
+	dma_unmap_sgtable(ctx->dev, s->table, ctx->direction, PAGEMIX_MAP_ATTRS);
 	return 0;
 }
 
@@ -138,41 +139,21 @@ static void stream_teardown(struct pagemix_run_ctx *ctx)
 	if (s->next)
 		stream_mapping_free(s->next);
 	list_for_each_entry_safe(m, next, &s->mappings, node) {
-		dma_unmap_sgtable(ctx->dev, &m->table, ctx->direction, 0);
+		dma_unmap_sgtable(ctx->dev, &m->table, ctx->direction, PAGEMIX_MAP_ATTRS);
 		stream_mapping_free(m);
 	}
 	dma_buf_detach(ctx->dmabuf, s->attachment);
 	kfree(s);
 }
 
-/* Cold unmaps: every range is mapped before the first one is given back. */
-static int stream_map_all(struct pagemix_run_ctx *ctx)
+static int stream_unmap_fill(struct pagemix_run_ctx *ctx)
 {
-	int err = 0;
-	u32 i;
+	int err = stream_map_prepare(ctx);
 
-	for (i = 0; !err && i < ctx->repetitions; i++) {
-		err = pagemix_run_interrupted(ctx);
-		if (!err)
-			err = stream_map_prepare(ctx);
-		if (!err)
-			err = stream_map(ctx);
-		if (!err)
-			stream_map_restore(ctx);
-	}
-	return err;
-}
-
-static int stream_unmap_setup(struct pagemix_run_ctx *ctx)
-{
-	int err;
-
-	err = stream_setup(ctx);
-	if (err || !ctx->cold)
-		return err;
-	err = stream_map_all(ctx);
-	if (err)
-		stream_teardown(ctx);
+	if (!err)
+		err = stream_map(ctx);
+	if (!err)
+		stream_map_restore(ctx);
 	return err;
 }
 
@@ -206,9 +187,34 @@ static void stream_unmap_restore(struct pagemix_run_ctx *ctx)
 	}
 }
 
+/* What an importer pays that keeps nothing: attach, map, unmap, detach. */
+static int attach_map(struct pagemix_run_ctx *ctx)
+{
+	struct dma_buf_attachment *attachment = dma_buf_attach(ctx->dmabuf, ctx->dev);
+	struct sg_table *table;
+
+	if (IS_ERR(attachment))
+		return PTR_ERR(attachment);
+	table = dma_buf_map_attachment_unlocked(attachment, ctx->direction);
+	if (!IS_ERR(table)) {
+		ctx->iova = sg_dma_address(table->sgl);
+		ctx->nr_mapped = table->nents;
+		dma_buf_unmap_attachment_unlocked(attachment, table, ctx->direction);
+	}
+	dma_buf_detach(ctx->dmabuf, attachment);
+	return PTR_ERR_OR_ZERO(table);
+}
+
+const struct pagemix_op pagemix_op_attach_map = {
+	.name = "attach_map",
+	.needs_buffer = true,
+	.op = attach_map,
+};
+
 const struct pagemix_op pagemix_op_map_sgtable = {
 	.name = "map_sgtable",
 	.needs_buffer = true,
+	.has_cold = true,
 	.setup = stream_setup,
 	.prepare = stream_map_prepare,
 	.op = stream_map,
@@ -219,7 +225,9 @@ const struct pagemix_op pagemix_op_map_sgtable = {
 const struct pagemix_op pagemix_op_unmap_sgtable = {
 	.name = "unmap_sgtable",
 	.needs_buffer = true,
-	.setup = stream_unmap_setup,
+	.has_cold = true,
+	.setup = stream_setup,
+	.fill = stream_unmap_fill,
 	.prepare = stream_unmap_prepare,
 	.op = stream_unmap,
 	.restore = stream_unmap_restore,

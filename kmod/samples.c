@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/atomic.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
@@ -53,15 +54,19 @@ u64 pagemix_counter_step(void)
  */
 int pagemix_ring_make(struct pagemix_ring *ring, u64 capacity)
 {
+	struct pagemix_sample *v;
+
 	if (ring->v)
 		return -EBUSY;
 	if (!capacity || capacity > PAGEMIX_MAX_SAMPLES)
 		return -EINVAL;
 	ring->bytes = PAGE_ALIGN(capacity * sizeof(*ring->v));
-	ring->v = vmalloc_user(ring->bytes);
-	if (!ring->v)
+	v = vmalloc_user(ring->bytes);
+	if (!v)
 		return -ENOMEM;
 	ring->capacity = capacity;
+	/* mmap does not take the file's lock: it sees all of the ring or none. */
+	smp_store_release(&ring->v, v);
 	return 0;
 }
 
@@ -74,11 +79,13 @@ int pagemix_ring_make(struct pagemix_ring *ring, u64 capacity)
  */
 int pagemix_ring_mmap(struct pagemix_ring *ring, struct vm_area_struct *vma)
 {
-	if (!ring->v)
+	struct pagemix_sample *v = smp_load_acquire(&ring->v);
+
+	if (!v)
 		return -ENXIO;
 	if (vma->vm_pgoff || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	return remap_vmalloc_range(vma, ring->v, 0);
+	return remap_vmalloc_range(vma, v, 0);
 }
 
 void pagemix_ring_free(struct pagemix_ring *ring)

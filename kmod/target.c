@@ -29,6 +29,8 @@
  * struct pagemix_target - a bound device
  * @ref:  one for the binding, one for each open file
  * @lock: held for reading while the device is used, for writing by unbind
+ * @domain_lock: held for writing by a run that attaches the device to a domain of
+ *        its own, for reading by all that use the device's domain; inside @lock
  * @gone: unbind has begun
  * @dev:  the device, valid while !@gone under @lock
  * @misc: its node
@@ -36,6 +38,7 @@
 struct pagemix_target {
 	struct kref ref;
 	struct rw_semaphore lock;
+	struct rw_semaphore domain_lock;
 	bool gone;
 	struct device *dev;
 	struct miscdevice misc;
@@ -80,8 +83,9 @@ static u32 target_domain(const struct iommu_domain *domain)
 
 static long target_info(struct pagemix_file *file, void __user *arg)
 {
-	struct device *dev = file->target->dev;
-	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	struct pagemix_target *target = file->target;
+	struct device *dev = target->dev;
+	const struct iommu_domain *domain;
 	struct pagemix_target_info info;
 	u32 version;
 
@@ -91,11 +95,16 @@ static long target_info(struct pagemix_file *file, void __user *arg)
 		return -EINVAL;
 	memset(&info, 0, sizeof(info));
 	info.version = PAGEMIX_UAPI_VERSION;
+	/* A run's own domain is freed at its end, and is not what serves the DMA API. */
+	if (down_read_interruptible(&target->domain_lock))
+		return -EINTR;
+	domain = iommu_get_domain_for_dev(dev);
 	info.domain = target_domain(domain);
 	if (domain && domain->pgsize_bitmap) {
 		info.pgsize_bitmap = domain->pgsize_bitmap;
 		info.granule = 1ULL << __ffs(domain->pgsize_bitmap);
 	}
+	up_read(&target->domain_lock);
 	info.dma_mask = dma_get_mask(dev);
 	info.counter_hz = pagemix_counter_hz();
 	info.counter_step = pagemix_counter_step();
@@ -146,7 +155,8 @@ static const struct pagemix_op *target_run_op(const struct pagemix_file *file,
 	const struct pagemix_op *op;
 	size_t len;
 
-	if (args->version != PAGEMIX_UAPI_VERSION || args->flags & ~PAGEMIX_RUN_COLD)
+	if (args->version != PAGEMIX_UAPI_VERSION ||
+	    args->flags & ~(PAGEMIX_RUN_COLD | PAGEMIX_RUN_HOLD))
 		return ERR_PTR(-EINVAL);
 	if (args->direction > DMA_FROM_DEVICE)
 		return ERR_PTR(-EINVAL);
@@ -161,9 +171,33 @@ static const struct pagemix_op *target_run_op(const struct pagemix_file *file,
 	op = pagemix_op_find(args->op);
 	if (!op)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!op->needs_buffer && (args->fd != -1 || args->flags & PAGEMIX_RUN_COLD))
+	if (!op->needs_buffer && args->fd != -1)
+		return ERR_PTR(-EINVAL);
+	if (!op->has_cold && args->flags & PAGEMIX_RUN_COLD)
+		return ERR_PTR(-EINVAL);
+	if (memchr_inv(args->params + op->nr_params, 0,
+		       sizeof(args->params) - op->nr_params * sizeof(*args->params)))
+		return ERR_PTR(-EINVAL);
+	if (args->flags & PAGEMIX_RUN_HOLD &&
+	    (!op->restore || args->flags & PAGEMIX_RUN_COLD || args->repetitions != 1 ||
+	     args->warmup))
 		return ERR_PTR(-EINVAL);
 	return op;
+}
+
+/* Never waits: the other run may last as long as it likes. */
+static bool target_trylock_domain(struct pagemix_target *target, const struct pagemix_op *op)
+{
+	return op->owns_domain ? down_write_trylock(&target->domain_lock)
+			       : down_read_trylock(&target->domain_lock);
+}
+
+static void target_unlock_domain(struct pagemix_target *target, const struct pagemix_op *op)
+{
+	if (op->owns_domain)
+		up_write(&target->domain_lock);
+	else
+		up_read(&target->domain_lock);
 }
 
 static long target_run(struct pagemix_file *file, void __user *arg)
@@ -184,6 +218,8 @@ static long target_run(struct pagemix_file *file, void __user *arg)
 		.gone = &file->target->gone,
 		.direction = args.direction,
 		.cold = args.flags & PAGEMIX_RUN_COLD,
+		.params = args.params,
+		.hold = args.flags & PAGEMIX_RUN_HOLD,
 		.repetitions = args.repetitions,
 		.warmup = args.warmup,
 		.samples = file->ring.v,
@@ -197,7 +233,11 @@ static long target_run(struct pagemix_file *file, void __user *arg)
 			return -EINVAL;
 		}
 	}
-	err = pagemix_op_run(op, &ctx);
+	err = -EBUSY;
+	if (target_trylock_domain(file->target, op)) {
+		err = pagemix_op_run(op, &ctx);
+		target_unlock_domain(file->target, op);
+	}
 	if (ctx.dmabuf)
 		dma_buf_put(ctx.dmabuf);
 
@@ -298,6 +338,7 @@ static int target_bind(struct device *dev)
 		return -ENOMEM;
 	kref_init(&target->ref);
 	init_rwsem(&target->lock);
+	init_rwsem(&target->domain_lock);
 	target->dev = dev;
 	target->misc.minor = MISC_DYNAMIC_MINOR;
 	target->misc.name = kasprintf(GFP_KERNEL, "pagemix_%s", dev_name(dev));

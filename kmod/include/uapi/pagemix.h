@@ -21,6 +21,11 @@
 #define PAGEMIX_ORDERS		16	/* slots of a per-order array: orders 0..15 */
 #define PAGEMIX_NAME_LEN	32	/* operation names, with the final NUL */
 #define PAGEMIX_MAX_SAMPLES	(1U << 20)	/* samples of one ring */
+#define PAGEMIX_RUN_PARAMS	6	/* parameters of an operation */
+#define PAGEMIX_MAX_COHERENT	(32UL << 20)	/* bytes of a coherent allocation */
+#define PAGEMIX_MIN_BLOCK	16	/* bytes of a DMA pool's block */
+#define PAGEMIX_MAX_BLOCK	4096
+#define PAGEMIX_MAX_POOL_PAGES	10000
 
 /**
  * enum pagemix_gfp - how hard one step of a mix tries
@@ -274,11 +279,66 @@ struct pagemix_sample {
 
 /*
  * Flags of a run.
- * PAGEMIX_RUN_COLD: every repetition has an IOVA range of its own, because all
- * maps come before all unmaps: cached IOVAs are used up, and last-level page
- * tables that the range fills are allocated inside the time. Excludes @warmup.
+ * PAGEMIX_RUN_COLD: nothing is left of the repetition before. Maps: every one has
+ * an IOVA range of its own, because all maps come before all unmaps: cached IOVAs
+ * are used up, and last-level page tables that the range fills are allocated
+ * inside the time. pool_alloc: a new pool, whose pages are allocated inside the
+ * time. Excludes @warmup; EINVAL for operations that have no such state:
+ * attach_map, sync_*, coherent_*, pool_free, nop.
  */
 #define PAGEMIX_RUN_COLD	(1U << 0)
+/*
+ * PAGEMIX_RUN_HOLD: what the operation mapped stays, so that the device can use
+ * it, until a signal (EINTR) or the unbind (ENODEV) ends the run; then it is
+ * undone. Its sample is in the ring once it is mapped. Wants @repetitions 1 and no
+ * @warmup, excludes PAGEMIX_RUN_COLD; EINVAL for operations that leave nothing
+ * to undo.
+ */
+#define PAGEMIX_RUN_HOLD	(1U << 1)
+
+/*
+ * @params of operations that have some; those not named are 0 (else EINVAL).
+ *
+ * coherent_alloc, coherent_free:
+ *   bytes   whole pages, at most PAGEMIX_MAX_COHERENT and half of the memory
+ *   attrs   PAGEMIX_COHERENT_*
+ * pool_alloc, pool_free: all blocks that the pages of a DMA pool hold
+ *   block   bytes, PAGEMIX_MIN_BLOCK..PAGEMIX_MAX_BLOCK
+ *   align   of a block: a power of two up to PAGEMIX_MAX_BLOCK
+ *   pages   1..PAGEMIX_MAX_POOL_PAGES, at most half of the memory
+ *   order   enum pagemix_free_order
+ *   seed    of PAGEMIX_FREE_RANDOM, else 0
+ */
+enum pagemix_coherent_param {
+	PAGEMIX_COHERENT_BYTES	= 0,
+	PAGEMIX_COHERENT_ATTRS	= 1,
+	PAGEMIX_COHERENT_PARAMS	= 2,
+};
+
+#define PAGEMIX_COHERENT_SINGLE_PAGES		(1U << 0)	/* DMA_ATTR_ALLOC_SINGLE_PAGES */
+#define PAGEMIX_COHERENT_NO_KERNEL_MAPPING	(1U << 1)	/* DMA_ATTR_NO_KERNEL_MAPPING */
+#define PAGEMIX_COHERENT_ZERO			(1U << 2)	/* __GFP_ZERO */
+
+enum pagemix_pool_param {
+	PAGEMIX_POOL_BLOCK	= 0,
+	PAGEMIX_POOL_ALIGN	= 1,
+	PAGEMIX_POOL_PAGES	= 2,
+	PAGEMIX_POOL_ORDER	= 3,
+	PAGEMIX_POOL_SEED	= 4,
+	PAGEMIX_POOL_PARAMS	= 5,
+};
+
+/**
+ * enum pagemix_free_order - order in which the blocks of a pool are freed
+ * @PAGEMIX_FREE_IN_ORDER: as they were allocated
+ * @PAGEMIX_FREE_REVERSED: the last one first
+ * @PAGEMIX_FREE_RANDOM:   a shuffle decided by the seed
+ */
+enum pagemix_free_order {
+	PAGEMIX_FREE_IN_ORDER	= 0,
+	PAGEMIX_FREE_REVERSED	= 1,
+	PAGEMIX_FREE_RANDOM	= 2,
+};
 
 /**
  * struct pagemix_target_run - PAGEMIX_IOC_TARGET_RUN
@@ -292,10 +352,14 @@ struct pagemix_sample {
  * @warmup:      in: untimed repetitions before, at most PAGEMIX_MAX_SAMPLES
  * @completed:   out: samples written; also set when the run ends early
  * @iova:        out: first DMA address of the last mapping
- * @nr_mapped:   out: DMA segments of the last mapping
+ * @nr_mapped:   out: DMA segments of the last mapping; blocks of a pool
+ * @params:      in: of the operation, see above
  *
  * EINTR: a signal ended the run. ENODEV: the device was unbound. In both cases
- * the first @completed samples are valid and nothing stays mapped.
+ * the first @completed samples are valid and nothing stays mapped. EBUSY: another
+ * open file runs on this device, and one of the two operations (iommu_*) attaches
+ * it to a domain of its own. ENOMEM, of a cold run: its mappings, all of which
+ * stay until the end, would take more than half of the memory.
  */
 struct pagemix_target_run {
 	__u32 version;
@@ -308,6 +372,7 @@ struct pagemix_target_run {
 	__u64 completed;
 	__u64 iova;
 	__u64 nr_mapped;
+	__u64 params[PAGEMIX_RUN_PARAMS];
 };
 
 #define PAGEMIX_IOC_MAGIC	0xF5

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Coherent DMA memory: dma_alloc_attrs() and dma_free_attrs(), without a dma-buf.
+ * They alternate; each operation times one half of the cycle.
+ *
+ * The kernel zeroes such memory since 5.0, whether __GFP_ZERO is given or not;
+ * only dma-direct with DMA_ATTR_NO_KERNEL_MAPPING does not. dma-iommu takes no
+ * notice of that attribute: it makes the kernel mapping all the same.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "ops.h"
+
+#define COHERENT_ATTRS (PAGEMIX_COHERENT_SINGLE_PAGES | PAGEMIX_COHERENT_NO_KERNEL_MAPPING | \
+			PAGEMIX_COHERENT_ZERO)
+
+/**
+ * struct coherent - state of a run
+ * @bytes:   of the allocation
+ * @attrs:   DMA_ATTR_*
+ * @gfp:     of the allocation
+ * @cookie:  what dma_alloc_attrs() returned, NULL while there is none: an address,
+ *           or a page without a kernel mapping
+ * @address: of it for the device
+ */
+struct coherent {
+	size_t bytes;
+	unsigned long attrs;
+	gfp_t gfp;
+	void *cookie;
+	dma_addr_t address;
+};
+
+static int coherent_alloc(struct pagemix_run_ctx *ctx)
+{
+	struct coherent *c = ctx->priv;
+
+	c->cookie = dma_alloc_attrs(ctx->dev, c->bytes, &c->address, c->gfp, c->attrs);
+	return c->cookie ? 0 : -ENOMEM;
+}
+
+static int coherent_free(struct pagemix_run_ctx *ctx)
+{
+	struct coherent *c = ctx->priv;
+	void *cookie = c->cookie;
+
+	c->cookie = NULL;
+	dma_free_attrs(ctx->dev, c->bytes, cookie, c->address, c->attrs);
+	return 0;
+}
+
+static void coherent_note(struct pagemix_run_ctx *ctx)
+{
+	const struct coherent *c = ctx->priv;
+
+	ctx->iova = c->address;
+	ctx->nr_mapped = 1;
+}
+
+static int coherent_setup(struct pagemix_run_ctx *ctx)
+{
+	u64 bytes = ctx->params[PAGEMIX_COHERENT_BYTES];
+	u64 attrs = ctx->params[PAGEMIX_COHERENT_ATTRS];
+	struct coherent *c;
+
+	if (!bytes || bytes > PAGEMIX_MAX_COHERENT || !PAGE_ALIGNED(bytes) ||
+	    bytes >> PAGE_SHIFT > totalram_pages() / 2 || attrs & ~(u64)COHERENT_ATTRS)
+		return -EINVAL;
+	c = kzalloc(sizeof(*c), GFP_KERNEL);
+	if (!c)
+		return -ENOMEM;
+	c->bytes = bytes;
+	/* Not having the memory is a result, no reason to fill the kernel's log. */
+	c->gfp = GFP_KERNEL | __GFP_NOWARN;
+	c->attrs = DMA_ATTR_NO_WARN;
+	if (attrs & PAGEMIX_COHERENT_ZERO)
+		c->gfp |= __GFP_ZERO;
+	if (attrs & PAGEMIX_COHERENT_SINGLE_PAGES)
+		c->attrs |= DMA_ATTR_ALLOC_SINGLE_PAGES;
+	if (attrs & PAGEMIX_COHERENT_NO_KERNEL_MAPPING)
+		c->attrs |= DMA_ATTR_NO_KERNEL_MAPPING;
+	ctx->priv = c;
+	return 0;
+}
+
+static void coherent_alloc_restore(struct pagemix_run_ctx *ctx)
+{
+	coherent_note(ctx);
+	coherent_free(ctx);
+}
+
+static int coherent_free_prepare(struct pagemix_run_ctx *ctx)
+{
+	int err = coherent_alloc(ctx);
+
+	if (!err)
+		coherent_note(ctx);
+	return err;
+}
+
+static void coherent_teardown(struct pagemix_run_ctx *ctx)
+{
+	struct coherent *c = ctx->priv;
+
+	if (c->cookie)
+		coherent_free(ctx);
+	kfree(c);
+}
+
+const struct pagemix_op pagemix_op_coherent_alloc = {
+	.name = "coherent_alloc",
+	.nr_params = PAGEMIX_COHERENT_PARAMS,
+	.setup = coherent_setup,
+	.op = coherent_alloc,
+	.restore = coherent_alloc_restore,
+	.teardown = coherent_teardown,
+};
+
+const struct pagemix_op pagemix_op_coherent_free = {
+	.name = "coherent_free",
+	.nr_params = PAGEMIX_COHERENT_PARAMS,
+	.setup = coherent_setup,
+	.prepare = coherent_free_prepare,
+	.op = coherent_free,
+	.teardown = coherent_teardown,
+};
