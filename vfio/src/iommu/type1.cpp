@@ -4,13 +4,12 @@
 #include <fcntl.h>
 #include <linux/vfio.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "pagemix/vfio/error.hpp"
+#include "pagemix/vfio/iommu/backend.hpp"
 
 namespace pagemix::vfio::iommu {
 namespace {
@@ -33,17 +32,12 @@ UniqueFd open_container(const std::filesystem::path& path) {
   return UniqueFd(fd);
 }
 
-/// kB value of `key` in /proc/self/status as bytes; 0 when absent.
-std::uint64_t status_bytes(const std::string& status, const std::string& key) {
-  const std::size_t at = status.find("\n" + key + ":");
-  if (at == std::string::npos) return 0;
-  return std::strtoull(status.c_str() + at + key.size() + 2, nullptr, 10) * 1024;
-}
-
 }  // namespace
 
 Type1Container::Type1Container(const pci::DeviceInfo& device, SystemPaths paths)
-    : paths_(std::move(paths)), container_(open_container(paths_.dev / "vfio/vfio")) {
+    : paths_(std::move(paths)),
+      container_(open_container(paths_.dev / "vfio/vfio")),
+      by_page_(type1_huge_pages_disabled(paths_)) {
   const int version = ::ioctl(container_.get(), VFIO_GET_API_VERSION);
   if (version != VFIO_API_VERSION)
     throw Error(EPROTO, "open " + (paths_.dev / "vfio/vfio").string(),
@@ -108,7 +102,7 @@ void Type1Container::attach(const pci::DeviceInfo& device) {
   info_ = query();
 }
 
-Type1Info Type1Container::query() const {
+Type1Info query_type1_info(int container, const std::string& name) {
   // The kernel says in argsz how much the capabilities need; a second device
   // may join in between, so ask until the size holds.
   std::vector<std::byte> reply(sizeof(vfio_iommu_type1_info));
@@ -116,8 +110,8 @@ Type1Info Type1Container::query() const {
     vfio_iommu_type1_info head{};
     head.argsz = static_cast<std::uint32_t>(reply.size());
     std::memcpy(reply.data(), &head, sizeof head);
-    if (::ioctl(container_.get(), VFIO_IOMMU_GET_INFO, reply.data()) != 0)
-      throw Error(errno, "VFIO_IOMMU_GET_INFO of " + name());
+    if (::ioctl(container, VFIO_IOMMU_GET_INFO, reply.data()) != 0)
+      throw Error(errno, "VFIO_IOMMU_GET_INFO of " + name);
     std::memcpy(&head, reply.data(), sizeof head);
     if (head.argsz <= reply.size()) return parse_type1_info(reply);
     reply.assign(head.argsz, std::byte{0});
@@ -176,21 +170,8 @@ UniqueFd Type1Container::open_device(const pci::DeviceInfo& device) {
 
 std::string Type1Container::explain_map(int errnum, std::span<const std::byte> memory,
                                         std::uint64_t iova, Access access) const {
-  MapFailure failure;
-  failure.errnum = errnum;
-  failure.address = reinterpret_cast<std::uintptr_t>(memory.data());
-  failure.bytes = memory.size();
-  failure.iova = iova;
-  failure.access = access;
-  failure.granule = granule();
-  failure.ranges = info_.iova_ranges;
+  MapFailure failure = describe_map_failure(errnum, memory, iova, access, granule(), iova_ranges());
   if (errnum == ENOSPC || errnum == E2BIG) failure.available_mappings = available_mappings();
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0)
-    failure.memlock_limit = limit.rlim_cur == RLIM_INFINITY ? ~std::uint64_t{0} : limit.rlim_cur;
-  const std::string status = read_text("/proc/self/status").value_or("");
-  failure.memlock_used = status_bytes(status, "VmLck");
-  if (errnum == EFAULT) failure.smaps = read_text("/proc/self/smaps").value_or("");
   return explain_map_failure(failure);
 }
 

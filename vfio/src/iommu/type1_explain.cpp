@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an errno of VFIO_IOMMU_MAP_DMA means; after drivers/vfio/vfio_iommu_type1.c
 // (Linux 6.12), vfio_dma_do_map() and vfio_pin_pages_remote().
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 
@@ -51,6 +54,13 @@ std::string explain_invalid(const MapFailure& f) {
     return "inside reserved range " + to_string(*gap) + "; usable: " + ranges_text(f.ranges);
   return "the kernel refused it although alignment and ranges are right; usable: " +
          ranges_text(f.ranges);
+}
+
+/// kB value of `key` in /proc/self/status as bytes; 0 when absent.
+std::uint64_t status_bytes(const std::string& status, const std::string& key) {
+  const std::size_t at = status.find("\n" + key + ":");
+  if (at == std::string::npos) return 0;
+  return std::strtoull(status.c_str() + at + key.size() + 2, nullptr, 10) * 1024;
 }
 
 struct Vma {
@@ -110,6 +120,25 @@ std::string explain_no_memory(const MapFailure& f) {
 }
 
 }  // namespace
+
+MapFailure describe_map_failure(int errnum, std::span<const std::byte> memory, std::uint64_t iova,
+                                Access access, std::uint64_t granule,
+                                std::span<const IovaRange> ranges) {
+  MapFailure failure;
+  failure.errnum = errnum;
+  failure.address = reinterpret_cast<std::uintptr_t>(memory.data());
+  failure.bytes = memory.size();
+  failure.iova = iova;
+  failure.access = access;
+  failure.granule = granule;
+  failure.ranges.assign(ranges.begin(), ranges.end());
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0)
+    failure.memlock_limit = limit.rlim_cur == RLIM_INFINITY ? ~std::uint64_t{0} : limit.rlim_cur;
+  failure.memlock_used = status_bytes(read_text("/proc/self/status").value_or(""), "VmLck");
+  if (errnum == EFAULT) failure.smaps = read_text("/proc/self/smaps").value_or("");
+  return failure;
+}
 
 std::string explain_map_failure(const MapFailure& f) {
   switch (f.errnum) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order of a bind: state file, driver_override, unbind, bind. Every prefix of
-// it can be undone from the state file alone, which is what a crash leaves.
+// it can be undone from the state file alone, which is what a crash leaves. A
+// change of the domain's type is noted there too, and made between unbind and bind.
 #include "pagemix/vfio/pci/binding.hpp"
 
 #include <unistd.h>
@@ -39,6 +40,24 @@ class Switch {
   void unbind(const std::string& driver) const {
     put(driver_folder(driver) / "unbind", bdf_.text());
   }
+  /// Type of the IOMMU group's default domain; nullopt without a group.
+  std::optional<std::string> domain() const { return read_line(folder() / "iommu_group/type"); }
+  void set_domain(const std::string& type) const {
+    const fs::path path = folder() / "iommu_group/type";
+    const int errnum = options_.write(path, type);
+    if (domain() == type) return;
+    const std::string operation = "set the domain of " + bdf_.text() + " to " + type;
+    // iommu_group_store_type() of drivers/iommu/iommu.c: EPERM for a group with an owner.
+    if (errnum == EPERM) check_group_viable(read_device(bdf_, options_.paths), options_.paths);
+    throw Error(errnum != 0 ? errnum : ENOTSUP, operation,
+                errnum == EPERM ? "the kernel changes it only while no device of the IOMMU group "
+                                  "has a driver or is open through VFIO"
+                : errnum == EACCES ? "needs CAP_SYS_ADMIN and CAP_SYS_RAWIO"
+                : errnum == EINVAL || errnum == 0
+                    ? "the IOMMU driver, or the kernel for this device, does not offer it: it is " +
+                          domain().value_or("not told")
+                    : "");
+  }
   void bind(const std::string& driver) const {
     const fs::path path = driver_folder(driver) / "bind";
     const int errnum = options_.write(path, bdf_.text());
@@ -73,10 +92,21 @@ std::string restore_state(const BindingState& state, const StateFolder& folder,
   const std::optional<std::string> current = device.driver();
   std::string done =
       "restored " + (state.old_driver ? "driver " + *state.old_driver : std::string("no driver"));
+  const bool other_domain = state.old_domain && device.domain() != state.old_domain;
+  std::optional<Error> failure;
   if (current && current != state.old_driver && current != state.new_driver) {
     done = "left on driver " + *current + ", which somebody else has bound";
-  } else if (current != state.old_driver) {
+    if (other_domain) done += ", with its domain " + device.domain().value_or("not told");
+  } else if (current != state.old_driver || other_domain) {
     if (current) device.unbind(*current);
+    try {
+      if (other_domain) {
+        device.set_domain(*state.old_domain);
+        done += " and domain " + *state.old_domain;
+      }
+    } catch (const Error& refused) {
+      failure = refused;  // the old driver comes back all the same
+    }
     if (state.old_driver) {
       // With the override naming it the old driver takes the device in any
       // case, also where it came by a dynamic id or another override.
@@ -85,6 +115,7 @@ std::string restore_state(const BindingState& state, const StateFolder& folder,
     }
   }
   device.set_override(state.old_override);
+  if (failure) throw *failure;  // with the state file left, for the next start
   folder.remove(state.bdf);
   return done;
 }
@@ -140,6 +171,36 @@ Binding::Binding(const Bdf& bdf, const std::string& driver, BindOptions options)
     }
     throw;
   }
+}
+
+void Binding::set_domain(const std::string& type) {
+  const Switch files(bdf_, options_);
+  const std::optional<std::string> current = files.domain();
+  if (!current)
+    throw Error(ENODEV, "set the domain of " + bdf_.text() + " to " + type,
+                "the device has no IOMMU group: no IOMMU translates for it");
+  if (current == type) return;
+  const StateFolder folder(options_.state_folder, true);
+  BindingState state = folder.load(bdf_).value_or(
+      BindingState{bdf_, driver_, driver_, read_device(bdf_, options_.paths).driver_override,
+                   current_process()});
+  if (!state.old_domain) state.old_domain = current;
+  folder.save(state);
+  active_ = true;
+  files.set_override(driver_);
+  files.unbind(driver_);
+  try {
+    files.set_domain(type);
+  } catch (const Error&) {
+    files.bind(driver_);
+    throw;
+  }
+  files.bind(driver_);
+  // The kernel may have settled for another type when the driver probed.
+  if (const auto now = files.domain(); now != type)
+    throw Error(ENOTSUP, "set the domain of " + bdf_.text() + " to " + type,
+                "the IOMMU driver does not offer it: with a driver bound it is " +
+                    now.value_or("not told"));
 }
 
 Binding::Binding(Binding&& other) noexcept

@@ -29,6 +29,7 @@ std::string to_text(const BindingState& state) {
       << '\n';
   if (state.old_driver) out << "old_driver=" << *state.old_driver << '\n';
   if (state.old_override) out << "old_override=" << *state.old_override << '\n';
+  if (state.old_domain) out << "old_domain=" << *state.old_domain << '\n';
   out << "pid=" << state.owner.pid << "\nstart_ticks=" << state.owner.start_ticks
       << "\nboot_id=" << state.owner.boot_id << '\n';
   return out.str();
@@ -67,6 +68,7 @@ BindingState parse_binding_state(const std::string& text, const std::string& ori
   state.new_driver = need("new_driver");
   state.old_driver = optional("old_driver");
   state.old_override = optional("old_override");
+  state.old_domain = optional("old_domain");
   number("pid", state.owner.pid);
   number("start_ticks", state.owner.start_ticks);
   state.owner.boot_id = need("boot_id");

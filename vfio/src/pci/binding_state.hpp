@@ -19,6 +19,8 @@ struct BindingState {
   std::optional<std::string> old_driver;
   std::optional<std::string> old_override;
   ProcessIdentity owner;
+  /// Type of the IOMMU group's default domain before; absent while it is as it was.
+  std::optional<std::string> old_domain = std::nullopt;
 
   friend bool operator==(const BindingState&, const BindingState&) = default;
 };

@@ -46,7 +46,7 @@ void read_iommu(DeviceInfo& info, const fs::path& folder, const SystemPaths& pat
   if (!group) {
     std::error_code error;
     info.iommu_group_pending =
-        !info.driver && !info.is_bridge() &&
+        !info.driver && !info.is_bridge() && !info.is_iommu() &&
         fs::directory_iterator(paths.sys / "class/iommu", error) != fs::directory_iterator();
     return;
   }

@@ -7,7 +7,9 @@
 #include "pagemix/vfio/error.hpp"  // Error, DeviceInUse, GroupNotViable
 #include "pagemix/vfio/files.hpp"  // SystemPaths, UniqueFd
 #include "pagemix/vfio/iommu/address_space.hpp"
+#include "pagemix/vfio/iommu/backend.hpp"
 #include "pagemix/vfio/iommu/fault_log.hpp"
+#include "pagemix/vfio/iommu/iommufd.hpp"
 #include "pagemix/vfio/iommu/iova.hpp"
 #include "pagemix/vfio/iommu/mapping.hpp"
 #include "pagemix/vfio/iommu/type1.hpp"

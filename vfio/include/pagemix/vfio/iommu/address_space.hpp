@@ -26,6 +26,12 @@ struct UnmapResult {
   std::uint64_t bytes = 0;
 };
 
+/// How an address space asks the IOMMU core, which decides leaves and requests.
+struct MappingRules {
+  bool map_by_page = false;  ///< each page of the kernel alone: no leaf is larger
+  bool unmap_by_run = true;  ///< each physically contiguous run alone; else whole mappings
+};
+
 /// An I/O address space that devices are attached to: a VFIO type1 container;
 /// an iommufd IOAS has the same contract.
 ///
@@ -52,8 +58,8 @@ class AddressSpace {
 
   /// Unmaps [iova, iova + bytes), whose ends are ends of mappings. `error` is
   /// 0 only if the kernel unmapped exactly `bytes`; ENOENT when it found
-  /// nothing there, EINVAL when a mapping would be cut, EMSGSIZE when it
-  /// unmapped another size.
+  /// nothing there, EINVAL (iommufd: ENOENT) when a mapping would be cut,
+  /// EMSGSIZE when it unmapped another size.
   virtual UnmapResult try_unmap(std::uint64_t iova, std::uint64_t bytes) noexcept = 0;
 
   /// try_map() and try_unmap() that throw Error with an explanation of the
@@ -65,6 +71,7 @@ class AddressSpace {
   virtual std::span<const IovaRange> iova_ranges() const noexcept = 0;
   /// Bit n set: the IOMMU has leaves of 1 << n bytes. Never 0.
   virtual std::uint64_t page_sizes() const noexcept = 0;
+  virtual MappingRules rules() const noexcept { return {}; }
   /// Smallest page size in bytes.
   std::uint64_t granule() const noexcept { return page_sizes() & (~page_sizes() + 1); }
   /// Mappings that can still be made, asked anew; nullopt where the API does

@@ -28,6 +28,10 @@ struct Type1Info {
 /// shorter than its fields, a reversed range, no page sizes.
 Type1Info parse_type1_info(std::span<const std::byte> bytes);
 
+/// VFIO_IOMMU_GET_INFO of a container, or of an iommufd in its place; `name` is
+/// for messages. Throws Error.
+Type1Info query_type1_info(int container, const std::string& name);
+
 /// What is needed to explain a failed map; all of it can be made in a test.
 struct MapFailure {
   int errnum = 0;             ///< positive
@@ -42,6 +46,12 @@ struct MapFailure {
   std::uint64_t memlock_used = 0;   ///< VmLck + VmPin in bytes
   std::string smaps;                ///< text of /proc/self/smaps
 };
+
+/// Everything of a failed map but the limit of mappings, with the process's
+/// limits and, for EFAULT, its memory map as they are now.
+MapFailure describe_map_failure(int errnum, std::span<const std::byte> memory, std::uint64_t iova,
+                                Access access, std::uint64_t granule,
+                                std::span<const IovaRange> ranges);
 
 /// One sentence on why the map failed and which setting to change.
 std::string explain_map_failure(const MapFailure& failure);
@@ -65,6 +75,7 @@ class Type1Container final : public AddressSpace {
   UnmapResult try_unmap(std::uint64_t iova, std::uint64_t bytes) noexcept override;
   std::span<const IovaRange> iova_ranges() const noexcept override { return info_.iova_ranges; }
   std::uint64_t page_sizes() const noexcept override { return info_.page_sizes; }
+  MappingRules rules() const noexcept override { return {.map_by_page = by_page_}; }
   std::optional<std::uint32_t> available_mappings() const override;
   std::string name() const override;
   UniqueFd open_device(const pci::DeviceInfo& device) override;
@@ -75,12 +86,13 @@ class Type1Container final : public AddressSpace {
   std::string explain_unmap(const UnmapResult& result, std::uint64_t iova,
                             std::uint64_t bytes) const override;
   UniqueFd open_group(const pci::DeviceInfo& device, int group) const;
-  Type1Info query() const;
+  Type1Info query() const { return query_type1_info(container_.get(), name()); }
 
   SystemPaths paths_;
   UniqueFd container_;
   std::map<int, UniqueFd> groups_;
   Type1Info info_;
+  bool by_page_ = false;  // parameter disable_hugepages, as it was at the start
 };
 
 }  // namespace pagemix::vfio::iommu

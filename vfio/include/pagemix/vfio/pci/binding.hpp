@@ -23,9 +23,9 @@ struct BindOptions {
   ExclusiveProbe probe = has_exclusive_user;
 };
 
-/// Holds a device on another driver. The old driver and driver_override come
-/// back with restore() or destruction; after a crash restore_stale_bindings()
-/// of the next start does it.
+/// Holds a device on another driver. The old driver, driver_override and type
+/// of the IOMMU group's domain come back with restore() or destruction; after a crash
+/// restore_stale_bindings() of the next start does it.
 ///
 /// A program that a signal shall end unwinds: it notes the signal and returns. A
 /// handler cannot restore, it would wait for descriptors of its own process.
@@ -50,12 +50,22 @@ class Binding {
   /// in a child made by fork().
   ~Binding();
 
+  /// Gives the device's IOMMU group a default domain of @p type, as sysfs names
+  /// it: "DMA" (strict), "DMA-FQ" (lazy), "identity". The device leaves its
+  /// driver meanwhile, as the kernel demands it for all but DMA to DMA-FQ, and
+  /// gets it back. Close everything of the device first. Throws
+  ///   GroupNotViable  another device of the group has a driver
+  ///   Error           ENODEV no group, EPERM the group is in use, EINVAL or
+  ///                   ENOTSUP the IOMMU does not offer the type
+  void set_domain(const std::string& type);
+
   /// Gives the device back now; throws Error. May be called again.
   void restore();
 
   const Bdf& bdf() const noexcept { return bdf_; }
   const std::string& driver() const noexcept { return driver_; }
-  /// False if the device had the driver before, or after restore().
+  /// False if there is nothing to restore: the device had driver and domain
+  /// before, or restore() was called.
   bool active() const noexcept { return active_; }
 
  private:

@@ -34,6 +34,8 @@ struct DeviceInfo {
   /// "1234:11e8"
   std::string id() const;
   bool is_bridge() const noexcept { return (class_code >> 16) == 0x06; }
+  /// An IOMMU that is a PCI function, as AMD's: class 0x08 (system), subclass 0x06.
+  bool is_iommu() const noexcept { return (class_code >> 8) == 0x0806; }
 };
 
 /// One reason why a device cannot be taken, and what mends it.
