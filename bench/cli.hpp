@@ -22,6 +22,7 @@ struct RunOptions {
   std::optional<std::string> marker;
   std::optional<std::string> profile;
   bool force = false;
+  bool resume = false;                ///< go on with journal.jsonl of the folder
   std::vector<Override> overrides;    ///< keys of [run] given as options
   std::string filter = ".";           ///< --benchmark_filter
   bool list_tests = false;            ///< --benchmark_list_tests
@@ -42,9 +43,6 @@ struct ListOptions {
 std::optional<RunOptions> parse_run(const std::vector<std::string>& arguments);
 std::optional<DoctorOptions> parse_doctor(const std::vector<std::string>& arguments);
 std::optional<ListOptions> parse_list(const std::vector<std::string>& arguments);
-
-/// Text of `pagemix --help`.
-std::string general_help();
 
 /// Does @p name match a --benchmark_filter? POSIX extended regular expression,
 /// a leading '-' negates, as Google Benchmark reads it. UsageError when

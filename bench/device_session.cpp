@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_session.hpp"
 
+#include "environment.hpp"
 #include "error.hpp"
+#include "pagemix/vfio/error.hpp"
 #include "pagemix/vfio/nvme/controller.hpp"
 #include "text.hpp"
 
@@ -19,21 +21,39 @@ void DeviceSession::bind(const std::string& driver) {
   device_ = pci::read_device(device_.bdf);
 }
 
+void DeviceSession::use_domain() {
+  if (!own_domain_) own_domain_ = device_.iommu_group_type;
+  const std::string type = wanted_domain_.empty() ? *own_domain_ : domain_type(wanted_domain_);
+  if (type == device_.iommu_group_type) return;
+  target_.reset();  // the device leaves its driver meanwhile
+  try {
+    binding_->set_domain(type);
+  } catch (const vfio::Error&) {
+    device_ = pci::read_device(device_.bdf);
+    throw;
+  }
+  device_ = pci::read_device(device_.bdf);
+}
+
 TargetClient& DeviceSession::module() {
   bind("pagemix");
+  use_domain();
   if (!target_) target_ = std::make_unique<TargetClient>(name(), ring_capacity_);
   return *target_;
 }
 
-vfio::iommu::AddressSpace& DeviceSession::vfio() {
+vfio::iommu::AddressSpace& DeviceSession::vfio(const std::string& backend) {
+  const std::string wanted = backend.empty() ? vfio::iommu::default_backend() : backend;
   bind("vfio-pci");
-  if (!container_) container_ = std::make_unique<vfio::iommu::Type1Container>(device_);
-  return *container_;
+  if (backend_ != wanted) space_.reset();
+  backend_ = wanted;
+  if (!space_) space_ = vfio::iommu::make_address_space(wanted, device_);
+  return *space_;
 }
 
 void DeviceSession::release() {
   target_.reset();
-  container_.reset();
+  space_.reset();
   if (binding_) binding_->restore();
   binding_.reset();
 }

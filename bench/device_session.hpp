@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "pagemix/vfio/iommu/type1.hpp"
+#include "pagemix/vfio/iommu/backend.hpp"
 #include "pagemix/vfio/pci/binding.hpp"
 #include "pagemix/vfio/pci/discovery.hpp"
 #include "target_client.hpp"
@@ -27,23 +27,33 @@ class DeviceSession {
   const vfio::pci::DeviceInfo& device() const { return device_; }
   std::string name() const { return device_.bdf.text(); }
 
-  /// The device bound to pagemix.ko. Errors of vfio::pci::Binding and TargetClient.
+  /// Domain mode that module() gives the device from the next call on: strict,
+  /// lazy, identity, or "" for the one it had.
+  void want_domain(const std::string& mode) { wanted_domain_ = mode; }
+
+  /// The device bound to pagemix.ko, in the wanted domain mode. Errors of
+  /// vfio::pci::Binding and TargetClient.
   TargetClient& module();
-  /// A type1 container with the device's IOMMU group, bound to vfio-pci.
-  vfio::iommu::AddressSpace& vfio();
+  /// An address space of this backend (backend_names(); "": the first that the
+  /// kernel offers) with the device, bound to vfio-pci. Another backend's ends.
+  vfio::iommu::AddressSpace& vfio(const std::string& backend = {});
 
   /// Gives the device back now; errors are thrown.
   void release();
 
  private:
   void bind(const std::string& driver);
+  void use_domain();
 
   vfio::pci::DeviceInfo device_;
   std::uint32_t ring_capacity_;
+  std::string wanted_domain_;
+  std::optional<std::string> own_domain_;  // type in sysfs, known once bound
   // Ends in reverse order: what uses the device before its binding.
   std::optional<vfio::pci::Binding> binding_;
   std::unique_ptr<TargetClient> target_;
-  std::unique_ptr<vfio::iommu::Type1Container> container_;
+  std::string backend_;
+  std::unique_ptr<vfio::iommu::AddressSpace> space_;
 };
 
 /// Does an IOMMU translate for the device, or may it once a driver is bound?

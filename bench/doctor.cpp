@@ -11,7 +11,9 @@
 #include "error.hpp"
 #include "heap_client.hpp"
 #include "iommu_counters.hpp"
+#include "module_missing.hpp"
 #include "pagemix/vfio/error.hpp"
+#include "pagemix/vfio/iommu/backend.hpp"
 #include "pagemix/vfio/nvme/controller.hpp"
 #include "text.hpp"
 
@@ -62,7 +64,8 @@ void examine_iommu(Findings& findings, const std::vector<pci::DeviceInfo>& devic
 
 void examine_module(Findings& findings, const vfio::SystemPaths& paths) {
   if (!fs::exists(paths.sys / "module/pagemix")) {
-    findings.push_back({Kind::kProblem, "module pagemix is not loaded", "insmod pagemix.ko"});
+    const ModuleMissing missing = module_missing(kernel_release());
+    findings.push_back({Kind::kProblem, missing.why, missing.remedy});
     return;
   }
   const auto version = vfio::read_line(paths.sys / "module/pagemix/version");
@@ -79,12 +82,24 @@ void examine_module(Findings& findings, const vfio::SystemPaths& paths) {
   }
 }
 
+std::string offered_backends(const vfio::SystemPaths& paths) {
+  std::vector<std::string> offered;
+  for (const char* name : vfio::iommu::backend_names())
+    if (vfio::iommu::backend_missing(name, paths).empty()) offered.emplace_back(name);
+  return join(offered);
+}
+
 void examine_vfio(Findings& findings, const vfio::SystemPaths& paths) {
-  if (fs::exists(paths.sys / "bus/pci/drivers/vfio-pci") && fs::exists(paths.dev / "vfio/vfio"))
-    findings.push_back({Kind::kGood, "VFIO, driver vfio-pci", ""});
+  if (fs::exists(paths.sys / "bus/pci/drivers/vfio-pci") && !offered_backends(paths).empty())
+    findings.push_back(
+        {Kind::kGood, "VFIO, driver vfio-pci, backends " + offered_backends(paths), ""});
   else
     findings.push_back(
         {Kind::kNote, "no vfio-pci: vfio_map and vfio_unmap will be skipped", "modprobe vfio-pci"});
+  if (vfio::iommu::type1_huge_pages_disabled(paths))
+    findings.push_back({Kind::kNote,
+                        "type1 maps page by page: vfio_iommu_type1 has disable_hugepages",
+                        "echo N > /sys/module/vfio_iommu_type1/parameters/disable_hugepages"});
 }
 
 // What a bound device says about its domain.

@@ -48,13 +48,13 @@ bool left_to_us(const pci::DeviceInfo& device) {
 
 }  // namespace
 
-Drive::Drive(const pci::Bdf& bdf, std::uint32_t depth)
+Drive::Drive(const pci::Bdf& bdf, std::uint32_t depth, const std::string& backend)
     : binding_(bdf, "vfio-pci"),
       info_(pci::read_device(bdf)),
-      space_(info_),
-      iovas_(space_.iova_ranges(), space_.granule()),
-      device_(space_, info_),
-      controller_(space_, iovas_, device_),
+      space_(vfio::iommu::make_address_space(backend, info_)),
+      iovas_(space_->iova_ranges(), space_->granule()),
+      device_(*space_, info_),
+      controller_(*space_, iovas_, device_),
       queue_(&make_queue(controller_, depth)),
       block_shift_(static_cast<unsigned>(std::countr_zero(queue_->ns().block_bytes))) {}
 
@@ -118,8 +118,11 @@ void Drive::release(std::unique_ptr<Drive> drive) {
   binding.restore();
 }
 
-Drive& DriveSession::open() {
-  if (!drive_) drive_ = std::make_unique<Drive>(bdf_, depth_);
+Drive& DriveSession::open(const std::string& backend) {
+  const std::string wanted = backend.empty() ? vfio::iommu::default_backend() : backend;
+  if (backend_ != wanted) release();
+  backend_ = wanted;
+  if (!drive_) drive_ = std::make_unique<Drive>(bdf_, depth_, wanted);
   return *drive_;
 }
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "access_order.hpp"
+#include "pagemix/vfio/iommu/backend.hpp"
 #include "pagemix/vfio/iommu/iova.hpp"
-#include "pagemix/vfio/iommu/type1.hpp"
 #include "pagemix/vfio/nvme/controller.hpp"
 #include "pagemix/vfio/pci/binding.hpp"
 #include "pagemix/vfio/pci/device.hpp"
@@ -33,11 +33,11 @@ inline constexpr std::uint32_t kUseDepth = 32;
 class Drive {
  public:
   /// Takes the device from its driver; gives it back when destroyed. Errors of
-  /// vfio::pci::Binding, Type1Container and nvme::Controller; RunError when the
-  /// controller's queues are shorter than @p depth.
-  Drive(const vfio::pci::Bdf& bdf, std::uint32_t depth);
+  /// vfio::pci::Binding, make_address_space(@p backend) and nvme::Controller; RunError
+  /// when the controller's queues are shorter than @p depth.
+  Drive(const vfio::pci::Bdf& bdf, std::uint32_t depth, const std::string& backend);
 
-  vfio::iommu::AddressSpace& space() { return space_; }
+  vfio::iommu::AddressSpace& space() { return *space_; }
   vfio::iommu::IovaAllocator& iovas() { return iovas_; }
   const vfio::pci::DeviceInfo& device() const { return info_; }
 
@@ -71,7 +71,7 @@ class Drive {
   // Ends in reverse order: what uses the device before its binding.
   vfio::pci::Binding binding_;
   vfio::pci::DeviceInfo info_;
-  vfio::iommu::Type1Container space_;
+  std::unique_ptr<vfio::iommu::AddressSpace> space_;
   vfio::iommu::IovaAllocator iovas_;
   vfio::pci::Device device_;
   vfio::nvme::Controller controller_;
@@ -86,7 +86,9 @@ class DriveSession {
   DriveSession(const vfio::pci::Bdf& bdf, std::uint32_t depth) : bdf_(bdf), depth_(depth) {}
 
   const vfio::pci::Bdf& bdf() const { return bdf_; }
-  Drive& open();
+  /// The drive in an address space of this backend ("": the first that the kernel
+  /// offers); one of another backend is released before.
+  Drive& open(const std::string& backend = {});
   bool is_open() const { return drive_ != nullptr; }
   /// Gives the drive back now; errors are thrown. The next open() takes it again.
   void release();
@@ -94,6 +96,7 @@ class DriveSession {
  private:
   vfio::pci::Bdf bdf_;
   std::uint32_t depth_;
+  std::string backend_;
   std::unique_ptr<Drive> drive_;
 };
 

@@ -112,6 +112,11 @@ std::string domain_mode(const vfio::pci::DeviceInfo& device) {
   return device.iommu_group_type.empty() ? "unknown" : device.iommu_group_type;
 }
 
+std::string domain_type(const std::string& mode) {
+  if (mode == "strict") return "DMA";
+  return mode == "lazy" ? "DMA-FQ" : mode;
+}
+
 std::string iommu_driver(const vfio::pci::DeviceInfo& device) {
   if (device.iommu_driver == "virtio_iommu") return "virtio-iommu";
   return device.iommu_driver.empty() ? "none" : device.iommu_driver;

@@ -31,6 +31,9 @@ std::string machine_name(const vfio::SystemPaths& paths = {});
 /// "strict", "lazy", "identity", "none", or the type as sysfs names it.
 std::string domain_mode(const vfio::pci::DeviceInfo& device);
 
+/// The type by which sysfs names the mode "strict", "lazy" or "identity".
+std::string domain_type(const std::string& mode);
+
 /// Name of a driver in results: "virtio-iommu" for sysfs' virtio_iommu.
 std::string iommu_driver(const vfio::pci::DeviceInfo& device);
 

@@ -17,12 +17,17 @@ std::uint32_t layout_value(const std::string& name) {
   return name == "scattered" ? PAGEMIX_LAYOUT_SCATTERED : PAGEMIX_LAYOUT_BUDDY;
 }
 
+int buffer_info(int heap_fd, int buffer_fd, pagemix_buf_info& info) noexcept {
+  info = {};
+  info.version = PAGEMIX_UAPI_VERSION;
+  info.fd = buffer_fd;
+  return ioctl(heap_fd, PAGEMIX_IOC_BUF_INFO, &info) == 0 ? 0 : errno;
+}
+
 pagemix_buf_info Buffer::info(int heap_fd) const {
   pagemix_buf_info info{};
-  info.version = PAGEMIX_UAPI_VERSION;
-  info.fd = fd_.get();
-  if (ioctl(heap_fd, PAGEMIX_IOC_BUF_INFO, &info) != 0)
-    throw_errno("PAGEMIX_IOC_BUF_INFO of " + name_);
+  if (const int error = buffer_info(heap_fd, fd_.get(), info); error != 0)
+    throw_errno("PAGEMIX_IOC_BUF_INFO of " + name_, error);
   return info;
 }
 

@@ -28,6 +28,10 @@ struct BufferSpec {
 /// "scattered" or "buddy" as enum pagemix_layout.
 std::uint32_t layout_value(const std::string& name);
 
+/// What the heap behind @p heap_fd says about a buffer. Returns 0 or a positive
+/// errno value.
+int buffer_info(int heap_fd, int buffer_fd, pagemix_buf_info& info) noexcept;
+
 /// A dma-buf of the heap; its memory is freed when the last descriptor,
 /// mapping and attachment are gone.
 class Buffer {

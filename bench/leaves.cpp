@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "text.hpp"
 
@@ -99,11 +101,13 @@ void append_unmaps(std::vector<PageCall>& calls, std::span<const PageCall> map_c
 }
 
 // struct iommu_iotlb_gather and the code around it: include/linux/iommu.h,
-// iommu_iotlb_gather_add_page(), and arm_smmu_iotlb_sync().
+// iommu_iotlb_gather_add_page(). What a sync costs is the driver's.
 class Gather {
  public:
-  Gather(std::uint64_t granule, bool range_commands)
-      : granule_(granule), range_commands_(range_commands) {}
+  // Invalidations of a gathered range of that many bytes, in pages of one size.
+  using Cost = std::function<std::uint64_t(std::uint64_t bytes, std::uint64_t page_bytes)>;
+
+  explicit Gather(Cost cost) : cost_(std::move(cost)) {}
 
   void add(std::uint64_t iova, std::uint64_t page_bytes) {
     const bool disjoint = page_bytes_ != 0 && (iova > end_ || iova + page_bytes < start_);
@@ -118,36 +122,46 @@ class Gather {
     page_bytes_ = page_bytes;
   }
 
-  void drop_table(std::uint64_t bytes) {
-    total_.tlbi += tlbi_commands(bytes, granule_, granule_, /*leaf=*/false, range_commands_);
+  // An invalidation that does not wait for the gathered range.
+  void at_once(std::uint64_t tlbi) {
+    total_.tlbi += tlbi;
     ++total_.sync;
   }
 
   void sync() {
     if (page_bytes_ == 0) return;  // nothing gathered: no command at all
-    total_.tlbi += tlbi_commands(end_ - start_, page_bytes_, granule_, true, range_commands_);
-    ++total_.sync;
+    at_once(cost_(end_ - start_, page_bytes_));
     page_bytes_ = 0;
   }
 
   Invalidations total() const { return total_; }
 
  private:
-  std::uint64_t granule_;
-  bool range_commands_;
+  Cost cost_;
   std::uint64_t start_ = 0;
   std::uint64_t end_ = 0;  // first byte behind
   std::uint64_t page_bytes_ = 0;
   Invalidations total_;
 };
 
+// arm_smmu_iotlb_sync() of drivers/iommu/arm/arm-smmu-v3/arm-smmu-v3.c.
+Gather smmu_gather(std::uint64_t page_sizes, const SmmuRules& rules) {
+  const std::uint64_t granule = page_sizes & (~page_sizes + 1);
+  return Gather([granule, ranges = rules.range_commands](std::uint64_t bytes, std::uint64_t page) {
+    return tlbi_commands(bytes, page, granule, /*leaf=*/true, ranges);
+  });
+}
+
 // __arm_lpae_unmap() of drivers/iommu/io-pgtable-arm.c for one unmap_pages()
 // call: entries that point to a table are flushed one by one.
-void unmap_call(Gather& gather, const PageCall& call, std::span<const PageCall> map_calls,
-                const SmmuRules& rules) {
+void smmu_unmap_call(Gather& gather, const PageCall& call, std::span<const PageCall> map_calls,
+                     std::uint64_t page_sizes, const SmmuRules& rules) {
+  const std::uint64_t granule = page_sizes & (~page_sizes + 1);
   for (std::uint64_t i = 0; i < call.count; ++i) {
     const std::uint64_t iova = call.iova + i * call.page_bytes;
-    if (leaf_at(map_calls, iova) < call.page_bytes) gather.drop_table(call.page_bytes);
+    if (leaf_at(map_calls, iova) < call.page_bytes)
+      gather.at_once(
+          tlbi_commands(call.page_bytes, granule, granule, /*leaf=*/false, rules.range_commands));
   }
   if (rules.lazy) return;
   for (std::uint64_t i = 0; i < call.count; ++i) {
@@ -155,6 +169,42 @@ void unmap_call(Gather& gather, const PageCall& call, std::span<const PageCall> 
     if (rules.gathers_tables || leaf_at(map_calls, iova) == call.page_bytes)
       gather.add(iova, call.page_bytes);
   }
+}
+
+// intel_iommu_tlb_sync() of drivers/iommu/intel/iommu.c: one invalidation of
+// pages, or of the domain where the range is larger than the IOMMU takes.
+Gather vtd_gather() {
+  return Gather([](std::uint64_t, std::uint64_t) { return std::uint64_t{1}; });
+}
+
+// intel_iommu_unmap_pages() of the same file gathers a call as one page of its
+// size, or of the leaf's where that is larger.
+void vtd_unmap_call(Gather& gather, const PageCall& call, std::span<const PageCall> map_calls) {
+  gather.add(call.iova, std::max(call.bytes(), leaf_at(map_calls, call.iova)));
+}
+
+// vfio_unmap_unpin() of drivers/vfio/vfio_iommu_type1.c: run by run, a sync
+// after each VFIO_IOMMU_TLB_SYNC_MAX of them.
+template <typename UnmapCall>
+Invalidations vfio_unmaps(Gather gather, std::span<const pagemix_run> runs,
+                          std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                          UnmapCall unmap_call) {
+  constexpr std::uint64_t kSyncMax = 512;
+  if (map_calls.empty()) return {};
+  std::uint64_t iova = map_calls.front().iova;
+  std::uint64_t pending = 0;
+  for (const pagemix_run& run : merge_runs(runs)) {
+    std::vector<PageCall> calls;
+    append_unmaps(calls, map_calls, iova, iova + run.bytes, page_sizes, {});
+    for (const PageCall& call : calls) unmap_call(gather, call);
+    iova += run.bytes;
+    if (++pending == kSyncMax) {
+      gather.sync();
+      pending = 0;
+    }
+  }
+  gather.sync();
+  return gather.total();
 }
 
 }  // namespace
@@ -182,6 +232,21 @@ std::vector<PageCall> plan_map(std::span<const pagemix_run> runs, std::uint64_t 
   std::vector<PageCall> calls;
   for (const pagemix_run& run : merge_runs(runs)) {
     append_calls(calls, iova, run.phys, run.bytes, page_sizes);
+    iova += run.bytes;
+  }
+  return calls;
+}
+
+std::vector<PageCall> plan_map_by_page(std::span<const pagemix_run> runs, std::uint64_t iova,
+                                       std::uint64_t page_sizes, std::uint64_t page_bytes) {
+  check_range(iova, total_bytes(runs), page_sizes);
+  std::vector<PageCall> calls;
+  for (const pagemix_run& run : runs) {
+    if (page_bytes == 0 || run.bytes % page_bytes != 0)
+      throw std::invalid_argument("run of " + std::to_string(run.bytes) +
+                                  " bytes is no whole pages of " + std::to_string(page_bytes));
+    for (std::uint64_t done = 0; done < run.bytes; done += page_bytes)
+      append_calls(calls, iova + done, run.phys + done, page_bytes, page_sizes);
     iova += run.bytes;
   }
   return calls;
@@ -238,8 +303,9 @@ std::uint64_t tlbi_commands(std::uint64_t bytes, std::uint64_t page_bytes, std::
 Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
                              std::span<const PageCall> unmap_calls, std::uint64_t page_sizes,
                              const SmmuRules& rules) {
-  Gather gather(page_sizes & (~page_sizes + 1), rules.range_commands);
-  for (const PageCall& call : unmap_calls) unmap_call(gather, call, map_calls, rules);
+  Gather gather = smmu_gather(page_sizes, rules);
+  for (const PageCall& call : unmap_calls)
+    smmu_unmap_call(gather, call, map_calls, page_sizes, rules);
   gather.sync();
   return gather.total();
 }
@@ -247,23 +313,25 @@ Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
 Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs,
                                   std::span<const PageCall> map_calls, std::uint64_t page_sizes,
                                   const SmmuRules& rules) {
-  constexpr std::uint64_t kSyncMax = 512;  // VFIO_IOMMU_TLB_SYNC_MAX
-  Gather gather(page_sizes & (~page_sizes + 1), rules.range_commands);
-  if (map_calls.empty()) return {};
-  std::uint64_t iova = map_calls.front().iova;
-  std::uint64_t pending = 0;
-  for (const pagemix_run& run : merge_runs(runs)) {
-    std::vector<PageCall> calls;
-    append_unmaps(calls, map_calls, iova, iova + run.bytes, page_sizes, {});
-    for (const PageCall& call : calls) unmap_call(gather, call, map_calls, rules);
-    iova += run.bytes;
-    if (++pending == kSyncMax) {
-      gather.sync();
-      pending = 0;
-    }
-  }
+  return vfio_unmaps(smmu_gather(page_sizes, rules), runs, map_calls, page_sizes,
+                     [&](Gather& gather, const PageCall& call) {
+                       smmu_unmap_call(gather, call, map_calls, page_sizes, rules);
+                     });
+}
+
+Invalidations predict_vtd(std::span<const PageCall> map_calls,
+                          std::span<const PageCall> unmap_calls) {
+  Gather gather = vtd_gather();
+  for (const PageCall& call : unmap_calls) vtd_unmap_call(gather, call, map_calls);
   gather.sync();
   return gather.total();
+}
+
+Invalidations predict_vtd_vfio(std::span<const pagemix_run> runs,
+                               std::span<const PageCall> map_calls, std::uint64_t page_sizes) {
+  return vfio_unmaps(
+      vtd_gather(), runs, map_calls, page_sizes,
+      [&](Gather& gather, const PageCall& call) { vtd_unmap_call(gather, call, map_calls); });
 }
 
 }  // namespace pagemix::bench

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts what the IOMMU core and the drivers below it do with a buffer: which
 // leaves it gets, how many map and unmap requests reach the driver, how many
-// invalidations an SMMUv3 receives. Pure functions of runs, IOVA and page sizes.
+// invalidations an SMMUv3 or VT-d receives. Pure functions of runs, IOVA and page
+// sizes.
 #pragma once
 
 #include <pagemix.h>
@@ -38,6 +39,11 @@ std::uint64_t total_bytes(std::span<const pagemix_run> runs);
 /// smallest page, or when a run is empty or the IOVA range wraps.
 std::vector<PageCall> plan_map(std::span<const pagemix_run> runs, std::uint64_t iova,
                                std::uint64_t page_sizes);
+
+/// The same where each page of @p page_bytes is asked for alone, neighbours or
+/// not: VFIO type1 with disable_hugepages, iommufd with IOMMU_OPTION_HUGE_PAGES 0.
+std::vector<PageCall> plan_map_by_page(std::span<const pagemix_run> runs, std::uint64_t iova,
+                                       std::uint64_t page_sizes, std::uint64_t page_bytes);
 
 /// How the driver below the IOMMU core takes mappings back.
 struct UnmapRules {
@@ -77,7 +83,8 @@ struct SmmuRules {
   bool lazy = false;
 };
 
-/// Commands that one unmap puts in the SMMUv3 command queue.
+/// Commands that one unmap puts in the SMMUv3 command queue or VT-d's
+/// invalidation queue, whose word for a sync is wait.
 struct Invalidations {
   std::uint64_t tlbi = 0;
   std::uint64_t sync = 0;
@@ -100,5 +107,15 @@ Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
 Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs,
                                   std::span<const PageCall> map_calls, std::uint64_t page_sizes,
                                   const SmmuRules& rules);
+
+/// IOTLB invalidations of a DMA API unmap that VT-d gets in a strict domain; a
+/// lazy one gets none from the unmap. A device with a TLB of its own (ATS) is sent
+/// as many more, which are not counted here. By the Intel driver of Linux 6.1 to 6.12.
+Invalidations predict_vtd(std::span<const PageCall> map_calls,
+                          std::span<const PageCall> unmap_calls);
+
+/// The same for VFIO type1, as predict_smmuv3_vfio().
+Invalidations predict_vtd_vfio(std::span<const pagemix_run> runs,
+                               std::span<const PageCall> map_calls, std::uint64_t page_sizes);
 
 }  // namespace pagemix::bench

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli.hpp"
+#include "command_help.hpp"
 #include "doctor.hpp"
 #include "error.hpp"
 #include "pagemix/vfio/error.hpp"
@@ -41,8 +42,8 @@ int dispatch(const std::vector<std::string>& arguments) {
     const auto options = parse_pressure(rest);
     return options ? pressure_command(*options) : kExitOk;
   }
-  throw UsageError("unknown command \"" + arguments[0] +
-                   "\"; allowed: doctor, list, pressure, run, --help, --version");
+  throw UsageError("unknown command \"" + arguments[0] + "\"; allowed: " + command_names() +
+                   ", --help, --version");
 }
 
 }  // namespace

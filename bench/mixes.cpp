@@ -2,9 +2,12 @@
 #include "mixes.hpp"
 
 #include <array>
+#include <bit>
+#include <optional>
 #include <string_view>
 
 #include "error.hpp"
+#include "pressure/memory_info.hpp"
 #include "text.hpp"
 
 namespace pagemix::bench {
@@ -13,15 +16,25 @@ namespace {
 constexpr std::array<std::string_view, 3> kGfpNames = {"low", "mid", "high"};
 static_assert(PAGEMIX_GFP_LOW == 0 && PAGEMIX_GFP_MID == 1 && PAGEMIX_GFP_HIGH == 2);
 
+// A number is an order; a size such as 64K is the order of that many bytes with
+// this kernel's pages, 0 where a page is larger.
+std::optional<std::uint64_t> parse_order(const std::string& text) {
+  if (const auto order = parse_number(text)) return order;
+  const auto bytes = parse_size(text);
+  if (!bytes || !std::has_single_bit(*bytes)) return std::nullopt;
+  return order_of(*bytes);
+}
+
 pagemix_step parse_step(const std::string& word, const std::string& where, unsigned max_order) {
   const std::size_t colon = word.find(':');
   if (colon == std::string::npos)
     throw UsageError(where + ": unreadable step \"" + word +
                      "\"; allowed: ORDER:CLASS, as in 8:high");
-  const auto order = parse_number(word.substr(0, colon));
+  const auto order = parse_order(word.substr(0, colon));
   if (!order || *order > max_order)
     throw UsageError(where + ": order \"" + word.substr(0, colon) + "\" of step \"" + word +
-                     "\"; allowed: 0.." + std::to_string(max_order));
+                     "\"; allowed: 0.." + std::to_string(max_order) +
+                     ", or a power of two in bytes of at most that order, as 64K");
   const std::string gfp = word.substr(colon + 1);
   for (std::size_t value = 0; value < kGfpNames.size(); ++value)
     if (gfp == kGfpNames[value]) return {static_cast<__u32>(*order), static_cast<__u32>(value)};
@@ -39,6 +52,10 @@ std::string format_steps(const Mix& mix) {
     text += kGfpNames.at(step.gfp);
   }
   return text;
+}
+
+std::uint64_t smallest_chunk(const Mix& mix, std::uint64_t page_bytes) {
+  return page_bytes << mix.steps.back().order;
 }
 
 std::vector<pagemix_step> parse_steps(const std::string& text, const std::string& where,
@@ -90,16 +107,6 @@ std::vector<Mix> load_mixes(const std::filesystem::path& file, unsigned max_orde
   if (mixes.empty())
     throw UsageError(file.string() + ": no mix; allowed: one [mix] section or more");
   return mixes;
-}
-
-std::filesystem::path find_mixes_file(const std::filesystem::path& profile) {
-  std::vector<std::string> places;
-  if (!profile.empty())
-    places.push_back((profile.parent_path() / ".." / "mixes.ini").lexically_normal().string());
-  places.insert(places.end(), {"configs/mixes.ini", "/etc/pagemix/mixes.ini"});
-  for (const std::string& place : places)
-    if (std::filesystem::exists(place)) return place;
-  throw UsageError("no mixes file; pass --mixes-file FILE or make one of " + join(places));
 }
 
 }  // namespace pagemix::bench

@@ -4,6 +4,7 @@
 
 #include <pagemix.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct Mix {
 /// "8:high 4:high 0:low"
 std::string format_steps(const Mix& mix);
 
+/// Bytes of the mix's last order: what it fills is a multiple of that.
+std::uint64_t smallest_chunk(const Mix& mix, std::uint64_t page_bytes);
+
 /// Reads `8:high 4:high 0:low`. UsageError "<where>: ..." names the bad step,
 /// its value and what is allowed. @p max_order is the kernel's limit.
 std::vector<pagemix_step> parse_steps(const std::string& text, const std::string& where,
@@ -33,10 +37,5 @@ std::vector<pagemix_step> parse_steps(const std::string& text, const std::string
 /// One mix a section with the key `steps`. UsageError names file and line.
 std::vector<Mix> mixes_of(const Ini& ini, unsigned max_order);
 std::vector<Mix> load_mixes(const std::filesystem::path& file, unsigned max_order);
-
-/// The mixes file that belongs to a profile when none is named: ../mixes.ini
-/// beside @p profile (if given), configs/mixes.ini, /etc/pagemix/mixes.ini.
-/// UsageError lists the places when none exists.
-std::filesystem::path find_mixes_file(const std::filesystem::path& profile);
 
 }  // namespace pagemix::bench

@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <numeric>
 #include <sstream>
 
 #include "error.hpp"
 #include "npz.hpp"
 #include "pagemix/vfio/files.hpp"
+#include "statistics.hpp"
 
 namespace pagemix::bench {
 
@@ -23,9 +26,22 @@ void Recorder::measured(const Measurement& measurement) {
   series.samples.insert(series.samples.end(), measurement.samples.begin(),
                         measurement.samples.end());
   series.counters = measurement.counters;
+  for (const auto& [key, values] : measurement.arrays) {
+    auto& array = series.arrays[key];
+    array.insert(array.end(), values.begin(), values.end());
+  }
+  for (std::size_t i = 0; i < measurement.entries.size(); ++i)
+    series_[name_ + measurement.entries[i].suffix].samples.push_back(measurement.samples.at(i));
+  for (const SampleEntry& entry : measurement.entries)
+    for (const auto& [key, value] : entry.counters)  // the table shows their mean
+      series.counters[key] += value / static_cast<double>(measurement.entries.size());
+  for (const Skipped& item : measurement.skipped) skip(item.what, item.why);
+  text_ += measurement.text;
+  current_ = measurement;
 }
 
 void Recorder::skip(std::string what, std::string why) {
+  if (std::ranges::find(skipped_, what, &Skipped::what) != skipped_.end()) return;
   skipped_.push_back({std::move(what), std::move(why)});
 }
 
@@ -34,16 +50,35 @@ bool Recorder::ReportContext(const Context&) { return true; }
 void Recorder::ReportRuns(const std::vector<Run>& runs) {
   for (Run run : runs) {
     if (run.error_occurred) continue;  // skip() has the reason
-    // The name that was registered ends with /iterations:<n>/manual_time.
-    run.run_name = {};
-    run.run_name.function_name = name_;
-    run.family_index = static_cast<std::int64_t>(index_);
-    run.per_family_instance_index = 0;
-    run.repetition_index = block_;
-    run.repetitions = blocks_;
-    run.report_label = "clock:" + to_string(clock_);
-    runs_.push_back(std::move(run));
+    if (current_.entries.empty()) add_run(run, {}, current_.samples, current_.counters);
+    for (std::size_t i = 0; i < current_.entries.size(); ++i) {
+      auto counters = current_.counters;
+      counters.insert(current_.entries[i].counters.begin(), current_.entries[i].counters.end());
+      add_run(run, current_.entries[i].suffix, std::span(current_.samples).subspan(i, 1), counters);
+    }
   }
+  current_ = {};
+}
+
+void Recorder::add_run(Run run, const std::string& suffix, std::span<const double> samples,
+                       const std::map<std::string, double>& counters) {
+  // The name that was registered ends with /iterations:<n>/manual_time.
+  run.run_name = {};
+  run.run_name.function_name = name_ + suffix;
+  run.family_index = static_cast<std::int64_t>(index_);
+  run.per_family_instance_index = 0;
+  run.repetition_index = block_;
+  run.repetitions = blocks_;
+  run.report_label = "clock:" + to_string(clock_);
+  run.iterations = static_cast<benchmark::IterationCount>(samples.size());
+  run.real_accumulated_time = std::accumulate(samples.begin(), samples.end(), 0.0) * 1e-9;
+  for (const auto& [key, value] : counters) run.counters[key] = value;
+  const Summary summary = summarize(samples);
+  run.counters["median"] = summary.median;
+  run.counters["p90"] = summary.p90;
+  run.counters["p99"] = summary.p99;
+  run.counters["max"] = summary.max;
+  runs_.push_back(std::move(run));
 }
 
 nlohmann::ordered_json Recorder::json(nlohmann::ordered_json pagemix) const {
@@ -67,12 +102,16 @@ void Recorder::write(const std::filesystem::path& folder, nlohmann::ordered_json
   std::filesystem::create_directories(folder, error);
   if (error) throw RunError("make folder " + folder.string() + ": " + error.message());
   std::map<std::string, std::vector<double>> arrays;
-  for (const auto& [name, series] : series_) arrays[name] = series.samples;
+  for (const auto& [name, series] : series_) {
+    arrays[name] = series.samples;
+    for (const auto& [key, values] : series.arrays) arrays[name + "#" + key] = values;
+  }
   const auto npz = folder / "samples.npz";
   const auto temporary = folder / "samples.npz.tmp";
   write_npz(temporary, arrays);
   std::filesystem::rename(temporary, npz, error);
   if (error) throw RunError("rename " + temporary.string() + ": " + error.message());
+  if (!text_.empty()) write_atomically(folder / "series.txt", text_);
   // Last: a folder with run.json is whole.
   write_atomically(folder / "run.json", json(std::move(pagemix)).dump(2) + "\n");
 }

@@ -7,14 +7,16 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <set>
 
+#include "case_selection.hpp"
+#include "config_files.hpp"
 #include "families/family.hpp"
 #include "interrupt.hpp"
+#include "journal.hpp"
 #include "pagemix/vfio/error.hpp"
 #include "progress.hpp"
+#include "result_folder.hpp"
 #include "run_context.hpp"
-#include "statistics.hpp"
 #include "table.hpp"
 #include "text.hpp"
 
@@ -22,6 +24,7 @@ namespace pagemix::bench {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::ordered_json;
 
 constexpr const char* kInterrupted = "interrupted";
 
@@ -51,17 +54,6 @@ std::vector<Case> selected_cases(const Profile& profile, const std::string& filt
   return cases;
 }
 
-// A folder name that sorts by day and says what ran where.
-fs::path result_folder(const RunOptions& options, const std::string& machine,
-                       const std::string& profile) {
-  if (options.out) return *options.out;
-  std::string name =
-      utc_now().substr(0, 10) + "-" + machine + "-" + kernel_release() + "-" + profile;
-  std::ranges::replace_if(
-      name, [](char c) { return c == '/' || c == ' '; }, '_');
-  return fs::path("results") / name;
-}
-
 /// One run: owns what the families use and drives Google Benchmark.
 class Runner {
  public:
@@ -69,8 +61,8 @@ class Runner {
          std::vector<Case> cases, ClockKind clock, const Marker& marker)
       : options_(options),
         profile_(profile),
-        cases_(std::move(cases)),
         recorder_(clock, profile.blocks),
+        selection_(std::move(cases), recorder_),
         marker_(marker),
         context_{.options = options,
                  .profile = profile,
@@ -86,24 +78,21 @@ class Runner {
   /// Opens heap and device, asks every family whether it can run, makes the
   /// buffers of the pool. Cases of families that cannot are dropped and noted.
   void prepare();
+  /// Opens the journal of @p folder, after prepare(). UsageError of Journal.
+  void open_journal(const fs::path& folder);
   void measure();
   /// Writes the result and prints the table. Returns the exit code.
   int finish(const fs::path& folder);
 
  private:
-  bool any(Group group) const {
-    return std::ranges::any_of(cases_, [&](const Case& item) { return item.group() == group; });
-  }
-  void drop_unmeasurable();
   void prepare_device();
   void prepare_drive();
   void prepare_counters();
   void prepare_families();
   void note_context();
   void switch_to(Group group);
-  void skip(const std::string& what, const std::string& why);
-  void drop_family(const std::string& family, const std::string& why);
-  void drop_group(Group group, const std::string& why);
+  void prepare_domains();
+  Measurement measure_or_take_over(const Case& item, const std::string& name, std::uint32_t block);
   void run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
                 Progress& progress);
   void give_device_back();
@@ -111,8 +100,8 @@ class Runner {
   const RunOptions& options_;
   const Profile& profile_;
   std::map<std::string, Mix> mixes_;
-  std::vector<Case> cases_;
   Recorder recorder_;
+  CaseSelection selection_;
   const Marker& marker_;
   RunContext context_;
   std::optional<HeapClient> heap_;
@@ -123,35 +112,10 @@ class Runner {
   std::map<std::string, std::unique_ptr<Family>> families_;
   // Google Benchmark keeps a pointer to the first for its context.
   std::vector<std::string> benchmark_arguments_ = {"pagemix"};
+  std::optional<Journal> journal_;
   bool failed_ = false;
   bool interrupted_ = false;
 };
-
-void Runner::skip(const std::string& what, const std::string& why) {
-  std::cerr << "pagemix: skipped " << what << ": " << why << '\n';
-  recorder_.skip(what, why);
-}
-
-void Runner::drop_family(const std::string& family, const std::string& why) {
-  skip(family, why);
-  std::erase_if(cases_, [&](const Case& item) { return item.family == family; });
-}
-
-void Runner::drop_group(Group group, const std::string& why) {
-  std::set<std::string> names;
-  for (const Case& item : cases_)
-    if (item.group() == group) names.insert(item.family);
-  for (const std::string& name : names) drop_family(name, why);
-}
-
-void Runner::drop_unmeasurable() {
-  std::set<std::string> told;
-  std::erase_if(cases_, [&](const Case& item) {
-    const auto why = families_.at(item.family)->unmeasurable(item);
-    if (why && told.insert(why->what).second) skip(why->what, why->why);
-    return why.has_value();
-  });
-}
 
 void Runner::prepare_device() {
   const vfio::pci::DeviceInfo chosen = choose_device(options_.device);
@@ -161,13 +125,13 @@ void Runner::prepare_device() {
 // A machine without a drive to spare still measures the rest.
 void Runner::prepare_drive() {
   std::uint32_t depth = kUseDepth;
-  for (const Case& item : cases_)
+  for (const Case& item : selection_.cases())
     depth = std::max(depth, static_cast<std::uint32_t>(item.number("depth")));
   try {
     drive_.emplace(choose_drive(options_.drive, options_.device).bdf, depth);
   } catch (const UsageError& error) {
     if (options_.drive) throw;
-    drop_group(Group::kDrive, error.what());
+    selection_.drop_group(Group::kDrive, error.what());
   }
 }
 
@@ -176,16 +140,16 @@ void Runner::prepare_counters() {
     counters_.emplace(find_iommu_columns());
     if (counters_->columns().empty()) {
       counters_.reset();
-      skip("iommu counters",
-           "no unit smmuv3_pmcg_*, dmar* or amd_iommu_* in "
-           "/sys/bus/event_source/devices: this machine or kernel does not "
-           "count what its IOMMU does");
+      selection_.skip("iommu counters",
+                      "no unit smmuv3_pmcg_*, dmar* or amd_iommu_* in "
+                      "/sys/bus/event_source/devices: this machine or kernel does not "
+                      "count what its IOMMU does");
       return;
     }
     context_.counters = counters_->idle_check();
   } catch (const RunError& error) {
     counters_.reset();
-    skip("iommu counters", error.what());
+    selection_.skip("iommu counters", error.what());
   }
 }
 
@@ -194,6 +158,24 @@ void Runner::switch_to(Group group) {
   if (!drive_ || !device_ || drive_->bdf() != device_->device().bdf) return;
   if (group == Group::kDrive) device_->release();
   if (group == Group::kModule || group == Group::kVfio) drive_->release();
+}
+
+// Asks once for each mode, so that one that the kernel refuses is known before
+// the first case; then the machine's own is back.
+void Runner::prepare_domains() {
+  for (const std::string& mode : profile_.domains) {
+    const auto in_mode = [&](const Case& item) { return item.domain() == mode; };
+    if (!selection_.any(in_mode)) continue;
+    switch_to(Group::kModule);
+    device_->want_domain(mode);
+    try {
+      device_->module();
+      context_.domain_modes.push_back(mode);
+    } catch (const vfio::Error& error) {
+      selection_.drop("domain:" + mode, error.what(), in_mode);
+    }
+  }
+  if (device_) device_->want_domain({});
 }
 
 void Runner::prepare_families() {
@@ -208,19 +190,19 @@ void Runner::prepare_families() {
                           .drive = drive_ ? &*drive_ : nullptr,
                           .counters = counters_ ? &*counters_ : nullptr};
   std::map<std::string, Group> groups;
-  for (const Case& item : cases_) groups.emplace(item.family, item.group());
+  for (const Case& item : selection_.cases()) groups.emplace(item.family, item.group());
   for (const auto& [name, group] : groups) {
     switch_to(group);
     families_[name] = make_family(name, services);
-    if (const auto why = families_[name]->prepare()) drop_family(name, *why);
+    if (const auto why = families_[name]->prepare()) selection_.drop_family(name, *why);
   }
-  drop_unmeasurable();
+  selection_.drop_unmeasurable(families_);
   note_context();
 }
 
 // What device, drive and clock tell while they are bound.
 void Runner::note_context() {
-  if (any(Group::kDrive)) {
+  if (selection_.any(Group::kDrive)) {
     switch_to(Group::kDrive);
     Drive& drive = drive_->open();
     context_.drive = drive.json();
@@ -231,7 +213,7 @@ void Runner::note_context() {
   }
   switch_to(Group::kModule);
   if (device_) context_.device = device_->device();
-  if (any(Group::kModule)) {
+  if (selection_.any(Group::kModule)) {
     const pagemix_target_info info = device_->module().info();
     context_.domain = {info.pgsize_bitmap, info.coherent != 0};
     context_.clock_facts = {"counter of the CPU at " + std::to_string(info.counter_hz) +
@@ -241,12 +223,14 @@ void Runner::note_context() {
     return;
   }
   context_.clock_facts = user_clock_facts();
-  if (any(Group::kVfio)) context_.domain.page_sizes = device_->vfio().page_sizes();
+  if (selection_.any(Group::kVfio)) context_.domain.page_sizes = device_->vfio().page_sizes();
 }
 
 void Runner::prepare() {
+  // Heal first: a run that was killed may have left a setting or a device changed.
+  for (const std::string& line : restore_stale_settings()) std::cerr << "pagemix: " << line << '\n';
   const bool needs_buffers =
-      std::ranges::any_of(cases_, [](const Case& item) { return !item.mix.empty(); });
+      selection_.any([](const Case& item) { return item.needs_module_heap(); });
   if (needs_buffers) {
     heap_.emplace();
     context_.module_version = heap_->info().module_version;
@@ -255,26 +239,48 @@ void Runner::prepare() {
         throw UsageError(profile_.where.at("bytes") + ": bytes: size \"" + size.text +
                          "\" is no whole pages; allowed: multiples of " +
                          std::to_string(heap_->info().page_size));
+    selection_.drop_unfillable(mixes_, heap_->info().page_size);
   }
   context_.buddyinfo_before = buddyinfo_json();
   context_.meminfo_before = meminfo_json();
   // Before any driver is bound: what binding allocates does not shape them.
   if (needs_buffers)
-    pool_.emplace(*heap_, cases_, mixes_, profile_.seed, meminfo_bytes("MemAvailable"));
-  // Heal first: a run that was killed may have left a device bound.
-  if (any(Group::kModule) || any(Group::kVfio) || any(Group::kDrive))
+    pool_.emplace(*heap_, selection_.cases(), mixes_, profile_.seed, meminfo_bytes("MemAvailable"));
+  if (selection_.any(Group::kModule) || selection_.any(Group::kVfio) ||
+      selection_.any(Group::kDrive))
     for (const std::string& line : vfio::pci::restore_stale_bindings())
       std::cerr << "pagemix: " << line << '\n';
-  if (any(Group::kModule) || any(Group::kVfio)) prepare_device();
-  if (any(Group::kDrive)) prepare_drive();
-  if (any(Group::kDrive)) prepare_counters();
+  if (selection_.any(Group::kModule) || selection_.any(Group::kVfio)) prepare_device();
+  if (selection_.any(Group::kDrive)) prepare_drive();
+  if (selection_.any(Group::kDrive)) prepare_counters();
+  prepare_domains();
   prepare_families();
-  if (cases_.empty()) throw RunError("nothing left to measure on this machine");
+  if (selection_.cases().empty()) throw RunError("nothing left to measure on this machine");
+}
+
+Measurement Runner::measure_or_take_over(const Case& item, const std::string& name,
+                                         std::uint32_t block) {
+  if (const Measurement* kept = journal_->find(name, block)) return *kept;
+  Measurement result = families_.at(item.family)->measure(item, block);
+  journal_->add(name, block, result);
+  return result;
+}
+
+void Runner::open_journal(const fs::path& folder) {
+  const ordered_json context = context_.context(false);
+  // What decides the numbers; not what is measured anew at each start.
+  ordered_json setting = {{"clock", context["clock"]["kind"]},
+                          {"kernel", context["kernel"]["release"]}};
+  for (const char* key : {"machine", "module", "git", "config", "mixes"})
+    if (context.contains(key)) setting[key] = context[key];
+  journal_.emplace(folder, setting, options_.resume);
+  if (options_.resume)
+    std::cerr << "pagemix: " << journal_->taken_over() << " measurements taken over\n";
 }
 
 void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
                       Progress& progress) {
-  const Case& item = cases_[index];
+  const Case& item = selection_.cases()[index];
   if (Interrupt::requested()) {
     interrupted_ = true;
     state.SkipWithError(kInterrupted);
@@ -285,18 +291,14 @@ void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t 
   recorder_.starts(name, index, block);
   try {
     switch_to(item.group());
-    const Measurement result = families_.at(item.family)->measure(item, block);
+    if (device_) device_->want_domain(item.domain());
+    const Measurement result = measure_or_take_over(item, name, block);
     recorder_.measured(result);
-    // A family may take another number of samples; the recorder knows them all.
+    // The library wants as many times as it counts iterations. What is reported
+    // are the recorder's samples, of which a family may take another number.
     auto sample = result.samples.begin();
     for ([[maybe_unused]] auto _ : state)
       state.SetIterationTime(sample != result.samples.end() ? *sample++ * 1e-9 : 0);
-    for (const auto& [key, value] : result.counters) state.counters[key] = value;
-    const Summary summary = summarize(result.samples);
-    state.counters["median"] = summary.median;
-    state.counters["p90"] = summary.p90;
-    state.counters["p99"] = summary.p99;
-    state.counters["max"] = summary.max;
   } catch (const GivenUp&) {
     interrupted_ = true;
     state.SkipWithError(kInterrupted);
@@ -311,7 +313,8 @@ void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t 
 
 void Runner::measure() {
   // Markers often go to the console that standard error is.
-  Progress progress(cases_.size(), profile_.blocks, /*plain=*/options_.marker.has_value());
+  Progress progress(selection_.cases().size(), profile_.blocks,
+                    /*plain=*/options_.marker.has_value());
   benchmark_arguments_.insert(benchmark_arguments_.end(), options_.contexts.begin(),
                               options_.contexts.end());
   std::vector<char*> argv;
@@ -321,8 +324,8 @@ void Runner::measure() {
   benchmark::Initialize(&argc, argv.data());
   // Registered in the order they shall run; the library keeps it.
   for (std::uint32_t block = 0; block < profile_.blocks; ++block)
-    for (const std::size_t index : block_order(cases_, profile_.seed, block))
-      benchmark::RegisterBenchmark(cases_[index].name().c_str(),
+    for (const std::size_t index : block_order(selection_.cases(), profile_.seed, block))
+      benchmark::RegisterBenchmark(selection_.cases()[index].name().c_str(),
                                    [this, index, block, &progress](benchmark::State& state) {
                                      run_case(state, index, block, progress);
                                    })
@@ -353,7 +356,8 @@ int Runner::finish(const fs::path& folder) {
   give_device_back();
   pool_.reset();
   recorder_.write(folder, context_.context(!interrupted_));
-  std::cout << format_table(cases_, recorder_.series(), context_.clock);
+  if (!interrupted_) journal_->remove();
+  std::cout << format_table(selection_.cases(), recorder_.series(), context_.clock);
   std::cout << (folder / "run.json").string() << (interrupted_ ? " (incomplete)" : "") << '\n';
   if (interrupted_) return kExitInterrupted;
   return failed_ ? kExitRun : kExitOk;
@@ -362,23 +366,21 @@ int Runner::finish(const fs::path& folder) {
 }  // namespace
 
 int run_command(const RunOptions& options) {
+  const fs::path config = find_profile(options.config);
   const fs::path mixes_file =
-      options.mixes_file ? fs::path(*options.mixes_file) : find_mixes_file(options.config);
+      options.mixes_file ? fs::path(*options.mixes_file) : find_mixes_file(config);
   const std::vector<Mix> mixes = load_mixes(mixes_file, known_max_order());
-  const Profile profile = load_profile(options.config, options.overrides, names_of(mixes));
+  const Profile profile = load_profile(config, options.overrides, names_of(mixes));
   std::vector<Case> cases = selected_cases(profile, options.filter);
   if (options.list_tests) {
     for (const Case& item : cases) std::cout << item.name() << '\n';
     return kExitOk;
   }
   const ClockKind clock = decide_clock(options.clock);
-  const std::string profile_name =
-      options.profile.value_or(fs::path(options.config).stem().string());
+  const std::string profile_name = options.profile.value_or(config.stem().string());
   const std::string machine = options.machine.value_or(machine_name());
   const fs::path folder = result_folder(options, machine, profile_name);
-  if (!options.force && fs::exists(folder / "run.json"))
-    throw UsageError((folder / "run.json").string() +
-                     " exists; pass --force to replace it or --out DIR for another folder");
+  require_free(folder, options);
 
   const Interrupt interrupt;  // before anything is bound: the end restores it
   const Marker marker = options.marker ? Marker(*options.marker) : Marker();
@@ -387,6 +389,7 @@ int run_command(const RunOptions& options) {
   runner.context().profile_name = profile_name;
   runner.context().started = utc_now();
   runner.prepare();
+  runner.open_journal(folder);
   runner.measure();
   return runner.finish(folder);
 }

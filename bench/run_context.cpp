@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "environment.hpp"
+#include "pagemix/vfio/iommu/backend.hpp"
 #include "revision.hpp"
 #include "statistics.hpp"
 #include "text.hpp"
@@ -12,6 +13,13 @@ namespace pagemix::bench {
 namespace {
 
 using nlohmann::ordered_json;
+
+// The mode of the numbers: the machine's own, unless others were measured instead.
+std::string main_domain_mode(const RunContext& run) {
+  const std::string own = domain_mode(*run.device);
+  const auto& measured = run.domain_modes;
+  return measured.empty() || std::ranges::count(measured, own) != 0 ? own : measured.front();
+}
 
 ordered_json iommu_json(const RunContext& run) {
   if (!run.device)
@@ -24,7 +32,12 @@ ordered_json iommu_json(const RunContext& run) {
                        {"device", run.device->iommu_device},
                        {"pgsize_bitmap", nullptr},
                        {"granule", nullptr},
-                       {"domain_mode", domain_mode(*run.device)}};
+                       {"domain_mode", main_domain_mode(run)}};
+  if (!run.domain_modes.empty()) {
+    json["domain_modes"] = run.domain_modes;
+    json["domain_found"] = domain_mode(*run.device);
+  }
+  if (vfio::iommu::type1_huge_pages_disabled()) json["type1_disable_hugepages"] = true;
   if (const std::uint64_t sizes = run.domain.page_sizes; sizes != 0) {
     json["pgsize_bitmap"] = format_hex(sizes);
     json["granule"] = sizes & (~sizes + 1);

@@ -43,9 +43,10 @@ struct RunContext {
   ClockFacts clock_facts{};
   std::optional<vfio::pci::DeviceInfo> device{};
   DomainFacts domain{};
-  nlohmann::ordered_json drive{};     ///< Drive::json(); null without
-  nlohmann::ordered_json counters{};  ///< IommuCounters::idle_check(); null without
-  std::string module_version{};       ///< "" when no case needs the module
+  std::vector<std::string> domain_modes{};  ///< that the device was switched to; empty: none
+  nlohmann::ordered_json drive{};           ///< Drive::json(); null without
+  nlohmann::ordered_json counters{};        ///< IommuCounters::idle_check(); null without
+  std::string module_version{};             ///< "" when no case needs the module
   std::string started{};
   nlohmann::ordered_json buddyinfo_before{};
   nlohmann::ordered_json meminfo_before{};

@@ -63,6 +63,7 @@ pagemix_target_run TargetClient::request(const Run& run) {
   args.fd = run.buffer_fd;
   args.direction = run.direction;
   args.repetitions = run.repetitions;
+  std::ranges::copy(run.params, args.params);
   return args;
 }
 
@@ -70,10 +71,13 @@ int TargetClient::try_run(pagemix_target_run& request) const noexcept {
   return ioctl(fd_.get(), PAGEMIX_IOC_TARGET_RUN, &request) == 0 ? 0 : errno;
 }
 
+std::span<const pagemix_sample> TargetClient::raw_samples(std::uint64_t count) const {
+  return {reinterpret_cast<const pagemix_sample*>(ring_.data()),
+          std::min<std::uint64_t>(count, ring_.size() / sizeof(pagemix_sample))};
+}
+
 std::vector<double> TargetClient::samples(std::uint64_t count) const {
-  const std::span<const pagemix_sample> ring(
-      reinterpret_cast<const pagemix_sample*>(ring_.data()),
-      std::min<std::uint64_t>(count, ring_.size() / sizeof(pagemix_sample)));
+  const std::span<const pagemix_sample> ring = raw_samples(count);
   std::vector<double> units;
   units.reserve(ring.size());
   for (const pagemix_sample& sample : ring)

@@ -4,6 +4,7 @@
 
 #include <pagemix.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,12 +32,15 @@ class TargetClient {
     std::uint32_t direction = 0;
     std::uint32_t repetitions = 1;
     std::uint32_t flags = 0;
+    std::array<std::uint64_t, PAGEMIX_RUN_PARAMS> params{};
   };
   static pagemix_target_run request(const Run& run);
   /// One PAGEMIX_IOC_TARGET_RUN. 0 or a positive errno value.
   int try_run(pagemix_target_run& request) const noexcept;
   /// The first @p count samples of the last run in clock units.
   std::vector<double> samples(std::uint64_t count) const;
+  /// The same as raw values of the counter.
+  std::span<const pagemix_sample> raw_samples(std::uint64_t count) const;
 
  private:
   std::string name_;

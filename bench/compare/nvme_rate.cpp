@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random reads per second of this driver, to be set beside fio's:
 //   nvme_rate BDF BLOCK_BYTES DEPTH SECONDS
-// prints one number. Up to DEPTH commands are outstanding; when half of them are
-// complete they are reaped and replaced, with one doorbell write each.
+// prints one number. DEPTH commands are with the device; while it works the next
+// DEPTH are prepared, and given to it with one doorbell write when all are complete.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 
 #include "pagemix/vfio/vfio.hpp"
@@ -51,39 +52,47 @@ double rate(const pci::Bdf& bdf, std::uint64_t bytes, std::uint32_t depth,
   iommu::Type1Container space(info);
   iommu::IovaAllocator iovas(space.iova_ranges(), space.granule());
   pci::Device device(space, info);
-  const MappedMemory memory(-1, depth * std::max<std::uint64_t>(bytes, 4096), 0,
+  const MappedMemory memory(-1, 2 * depth * std::max<std::uint64_t>(bytes, 4096), 0,
                             PROT_READ | PROT_WRITE, "buffers");
   const iommu::Mapping mapping(space, iovas, memory.bytes());
   nvme::Controller controller(space, iovas, device);
   const nvme::Namespace& ns = controller.find_namespace();
-  nvme::IoQueue& queue = controller.make_queue(ns, {.depth = depth, .max_transfer_bytes = bytes});
+  nvme::IoQueue& queue =
+      controller.make_queue(ns, {.depth = 2 * depth, .max_transfer_bytes = bytes});
   const auto blocks = static_cast<std::uint32_t>(bytes / ns.block_bytes);
   Places places(ns.blocks / blocks);
 
-  const auto read = [&](std::uint64_t slot) {
-    const nvme::Refusal refusal =
-        queue.prepare_read(places.next() * blocks, blocks, mapping.iova() + slot * bytes, slot);
-    if (refusal != nvme::Refusal::none)
-      throw Error(EINVAL, "prepare a read", nvme::to_string(refusal));
+  // Two halves of the buffers take turns.
+  std::uint64_t slot = 0;
+  const auto prepare = [&] {
+    for (std::uint32_t i = 0; i < depth; ++i, slot = (slot + 1) % (2 * depth)) {
+      const nvme::Refusal refusal =
+          queue.prepare_read(places.next() * blocks, blocks, mapping.iova() + slot * bytes);
+      if (refusal != nvme::Refusal::none)
+        throw Error(EINVAL, "prepare a read", nvme::to_string(refusal));
+    }
+  };
+  nvme::Completion completions[64];
+  const auto reap = [&] {
+    // Bounded: wait() looks after a device that does not go on.
+    for (unsigned i = 0; queue.ready() < depth && i < 1000000; ++i) {
+    }
+    for (std::uint32_t left = depth; left != 0;) {
+      const unsigned count = controller.wait(queue, std::span(completions).first(left));
+      for (unsigned i = 0; i < count; ++i)
+        if (!completions[i].status.ok()) throw Error(EIO, "read", completions[i].status.text());
+      left -= count;
+    }
   };
   const auto begin = std::chrono::steady_clock::now();
   auto now = begin;
   std::uint64_t done = 0;
-  nvme::Completion completions[64];
-  for (std::uint32_t slot = 0; slot < depth; ++slot) read(slot);
-  queue.ring();
-  const std::uint32_t batch = std::max(1U, depth / 2);
+  prepare();
   while (now - begin < duration) {
-    // Bounded: wait() looks after a device that does not go on.
-    for (unsigned i = 0; queue.ready() < batch && i < 1000000; ++i) {
-    }
-    const unsigned count = controller.wait(queue, completions);
-    for (unsigned i = 0; i < count; ++i) {
-      if (!completions[i].status.ok()) throw Error(EIO, "read", completions[i].status.text());
-      read(completions[i].tag);
-    }
     queue.ring();
-    done += count;
+    prepare();
+    reap();
+    done += depth;
     now = std::chrono::steady_clock::now();
   }
   controller.drain(queue);

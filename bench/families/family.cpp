@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/family.hpp"
 
+#include <unistd.h>
+
 #include "error.hpp"
 #include "interrupt.hpp"
+#include "pagemix/vfio/iommu/backend.hpp"
 
 namespace pagemix::bench {
 
 std::unique_ptr<Family> make_family(const std::string& name, const Services& services) {
-  if (name == "alloc") return make_alloc(services);
-  if (name == "map_sgtable" || name == "unmap_sgtable") return make_map(services);
+  if (name == "alloc" || name == "free") return make_alloc(services);
+  if (name == "alloc_series") return make_alloc_series(services);
+  if (name == "order_speed") return make_order_speed(services);
+  if (is_buffer_operation(name)) return make_buffer_operation(name, services);
+  if (name == "coherent") return make_coherent(services);
+  if (name == "dma_pool") return make_dma_pool(services);
   if (name == "vfio_map" || name == "vfio_unmap") return make_vfio_map(services);
+  if (name == "file_map" || name == "file_unmap") return make_file_map(services);
   if (name == "sample_cost") return make_sample_cost(services);
   if (name == "sync") return make_sync(services);
   if (name == "import") return make_import(services);
@@ -20,12 +28,15 @@ std::unique_ptr<Family> make_family(const std::string& name, const Services& ser
   return nullptr;
 }
 
-void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info) {
+void add_buffer_counters(std::map<std::string, double>& counters, const pagemix_buf_info& info) {
   for (unsigned order = 0; order < PAGEMIX_ORDERS; ++order)
     if (info.chunks[order] != 0)
-      measurement.counters["chunks_order" + std::to_string(order)] =
-          static_cast<double>(info.chunks[order]);
-  measurement.counters["runs"] = static_cast<double>(info.nr_runs);
+      counters["chunks_order" + std::to_string(order)] = static_cast<double>(info.chunks[order]);
+  counters["runs"] = static_cast<double>(info.nr_runs);
+}
+
+void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info) {
+  add_buffer_counters(measurement.counters, info);
 }
 
 void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_calls,
@@ -37,12 +48,30 @@ void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_c
   measurement.counters["iova"] = static_cast<double>(iova);
 }
 
+void add_smmu_counters(Measurement& measurement, const Invalidations& predicted) {
+  measurement.counters["tlbi_predicted"] = static_cast<double>(predicted.tlbi);
+  measurement.counters["sync_predicted"] = static_cast<double>(predicted.sync);
+}
+
+StateSpec state_spec(const Services& services, const Case& item, std::uint32_t block) {
+  return {.state = item.part("memory"),
+          .seed = services.profile.seed + block,
+          .heap = item.part("heap").empty() ? kHeapNode : item.part("heap"),
+          .unusable = services.profile.unusable,
+          .limit = std::chrono::seconds(services.profile.state_limit),
+          .cache_source = services.profile.cache_source};
+}
+
 std::optional<SmmuRules> smmu_rules(const Services& services) {
   const vfio::pci::DeviceInfo& device = services.device->device();
   if (iommu_driver(device) != "arm-smmu-v3") return std::nullopt;
   return SmmuRules{.range_commands = true,
                    .gathers_tables = services.kernel >= KernelVersion{6, 12},
                    .lazy = domain_mode(device) == "lazy"};
+}
+
+bool behind_vtd(const Services& services) {
+  return iommu_driver(services.device->device()) == "intel-iommu";
 }
 
 UnmapRules unmap_rules(const vfio::pci::DeviceInfo& device, KernelVersion kernel,
@@ -54,6 +83,45 @@ UnmapRules unmap_rules(const vfio::pci::DeviceInfo& device, KernelVersion kernel
 
 UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes) {
   return unmap_rules(services.device->device(), services.kernel, page_sizes);
+}
+
+VfioPlan plan_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
+                   const vfio::iommu::AddressSpace& space, const UnmapRules& rules) {
+  const std::uint64_t sizes = space.page_sizes();
+  const vfio::iommu::MappingRules backend = space.rules();
+  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  VfioPlan plan;
+  plan.map_calls = backend.map_by_page ? plan_map_by_page(runs, iova, sizes, page_bytes)
+                                       : plan_map(runs, iova, sizes);
+  plan.unmap_calls = backend.unmap_by_run ? plan_unmap_vfio(runs, plan.map_calls, sizes, rules)
+                                          : plan_unmap(plan.map_calls, sizes, rules);
+  return plan;
+}
+
+void predict_vfio(Measurement& measurement, const Services& services,
+                  std::span<const pagemix_run> runs, std::uint64_t iova,
+                  const vfio::iommu::AddressSpace& space) {
+  const std::uint64_t sizes = space.page_sizes();
+  const bool by_run = space.rules().unmap_by_run;
+  const auto [map_calls, unmap_calls] = plan_vfio(runs, iova, space, unmap_rules(services, sizes));
+  add_leaf_counters(measurement, map_calls, unmap_calls, iova);
+  if (auto rules = smmu_rules(services)) {
+    rules->lazy = false;  // VFIO domains are never lazy
+    add_smmu_counters(measurement, by_run ? predict_smmuv3_vfio(runs, map_calls, sizes, *rules)
+                                          : predict_smmuv3(map_calls, unmap_calls, sizes, *rules));
+  }
+  if (behind_vtd(services)) {
+    const Invalidations predicted =
+        by_run ? predict_vtd_vfio(runs, map_calls, sizes) : predict_vtd(map_calls, unmap_calls);
+    measurement.counters["vtd_inv_predicted"] = static_cast<double>(predicted.tlbi);
+  }
+}
+
+std::optional<Skipped> missing_backend(const Case& item) {
+  if (item.backend().empty()) return std::nullopt;
+  const std::string why = vfio::iommu::backend_missing(item.backend());
+  if (why.empty()) return std::nullopt;
+  return Skipped{"backend:" + item.backend(), why};
 }
 
 void throw_measure_error(const std::string& what, int error) {

@@ -19,6 +19,7 @@
 #include "iommu_counters.hpp"
 #include "leaves.hpp"
 #include "marker.hpp"
+#include "pressure/state.hpp"
 #include "recorder.hpp"
 
 namespace pagemix::bench {
@@ -62,8 +63,13 @@ class Family {
 std::unique_ptr<Family> make_family(const std::string& name, const Services& services);
 
 std::unique_ptr<Family> make_alloc(const Services& services);
-std::unique_ptr<Family> make_map(const Services& services);
+std::unique_ptr<Family> make_alloc_series(const Services& services);
+std::unique_ptr<Family> make_order_speed(const Services& services);
+std::unique_ptr<Family> make_buffer_operation(const std::string& name, const Services& services);
+std::unique_ptr<Family> make_coherent(const Services& services);
+std::unique_ptr<Family> make_dma_pool(const Services& services);
 std::unique_ptr<Family> make_vfio_map(const Services& services);
+std::unique_ptr<Family> make_file_map(const Services& services);
 std::unique_ptr<Family> make_sample_cost(const Services& services);
 std::unique_ptr<Family> make_sync(const Services& services);
 std::unique_ptr<Family> make_import(const Services& services);
@@ -73,20 +79,48 @@ std::unique_ptr<Family> make_use_column(const Services& services);
 std::unique_ptr<Family> make_use_pipeline(const Services& services);
 
 /// chunks_order<k> and runs of one buffer.
+void add_buffer_counters(std::map<std::string, double>& counters, const pagemix_buf_info& info);
 void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info);
+
+/// The state of memory that a case under pressure wants; a seed a block.
+StateSpec state_spec(const Services& services, const Case& item, std::uint32_t block);
 
 /// leaves_<bytes>, map_calls, unmap_calls and iova.
 void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_calls,
                        std::span<const PageCall> unmap_calls, std::uint64_t iova);
 
+/// tlbi_predicted and sync_predicted.
+void add_smmu_counters(Measurement& measurement, const Invalidations& predicted);
+
 /// What the kernel's version and the device's domain say about invalidations;
 /// nullopt when the device is not behind an SMMUv3 that translates.
 std::optional<SmmuRules> smmu_rules(const Services& services);
+
+/// Whether the device is behind an Intel IOMMU, whose invalidations predict_vtd() tells.
+bool behind_vtd(const Services& services);
 
 /// How the device's IOMMU driver and this kernel's VFIO unmap.
 UnmapRules unmap_rules(const vfio::pci::DeviceInfo& device, KernelVersion kernel,
                        std::uint64_t page_sizes);
 UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes);
+
+/// Requests of VFIO for a buffer, by the rules of the address space's backend,
+/// and the invalidations of one unmap.
+struct VfioPlan {
+  std::vector<PageCall> map_calls;
+  std::vector<PageCall> unmap_calls;
+};
+VfioPlan plan_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
+                   const vfio::iommu::AddressSpace& space, const UnmapRules& rules);
+
+/// Adds leaves, requests and invalidations of a buffer that VFIO maps at @p iova for
+/// the device of the module's session.
+void predict_vfio(Measurement& measurement, const Services& services,
+                  std::span<const pagemix_run> runs, std::uint64_t iova,
+                  const vfio::iommu::AddressSpace& space);
+
+/// Why the backend that a case names cannot be used; nullopt when it can.
+std::optional<Skipped> missing_backend(const Case& item);
 
 /// Throws GivenUp for EINTR, RunError naming @p what for another errno value.
 [[noreturn]] void throw_measure_error(const std::string& what, int error);

@@ -3,8 +3,8 @@
 // the module's operation "nop"; timer:user is two readings of the clock that
 // the user-space families use. Shown beside the results, never subtracted here.
 #include "clock.hpp"
-#include "error.hpp"
 #include "families/family.hpp"
+#include "families/module_run.hpp"
 
 namespace pagemix::bench {
 namespace {
@@ -21,20 +21,7 @@ class SampleCost final : public Family {
 
  private:
   Measurement kernel(const Case& item, std::uint32_t block) const {
-    const TargetClient& target = services_.device->module();
-    TargetClient::Run run{.operation = "nop"};
-    if (run.repetitions = services_.profile.warmup; run.repetitions != 0) {
-      pagemix_target_run warmup = TargetClient::request(run);
-      if (const int error = target.try_run(warmup))
-        throw_measure_error("warm up " + item.name(), error);
-    }
-    run.repetitions = services_.profile.iterations;
-    pagemix_target_run request = TargetClient::request(run);
-    services_.marker.begin(item.name(), block);
-    const int error = target.try_run(request);
-    services_.marker.end(item.name(), block, run.repetitions);
-    if (error != 0) throw_measure_error("run " + item.name(), error);
-    return {target.samples(request.completed), {}};
+    return {run_module(services_, {.operation = "nop"}, item.name(), block).samples, {}};
   }
 
   Measurement user(const Case& item, std::uint32_t block) const {

@@ -23,7 +23,7 @@ std::optional<std::string> UseFamily::prepare() {
 
 Measurement UseFamily::measure(const Case& item, std::uint32_t block) {
   try {
-    Drive& drive = services_.drive->open();
+    Drive& drive = services_.drive->open(item.backend());
     Measurement result = measure_drive(drive, item, block);
     drive.check_faults();
     return result;
@@ -73,10 +73,9 @@ void UseFamily::require_namespace(const Drive& drive, std::uint64_t bytes) const
 
 void UseFamily::add_mapping_counters(Measurement& result, Drive& drive, const PooledBuffer& pooled,
                                      std::uint64_t iova) const {
-  const std::uint64_t sizes = drive.space().page_sizes();
-  const auto map_calls = plan_map(pooled.runs, iova, sizes);
-  const auto unmap_calls = plan_unmap_vfio(pooled.runs, map_calls, sizes,
-                                           unmap_rules(drive.device(), services_.kernel, sizes));
+  const auto [map_calls, unmap_calls] =
+      plan_vfio(pooled.runs, iova, drive.space(),
+                unmap_rules(drive.device(), services_.kernel, drive.space().page_sizes()));
   add_buffer_counters(result, pooled.info);
   add_leaf_counters(result, map_calls, unmap_calls, iova);
 }

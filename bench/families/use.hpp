@@ -42,6 +42,9 @@ class UseFamily : public Family {
   /// Opens the drive. Not measurable without it, or without Compare where
   /// needs_compare().
   std::optional<std::string> prepare() override;
+  std::optional<Skipped> unmeasurable(const Case& item) const override {
+    return missing_backend(item);
+  }
   /// measure_drive(); a drive that failed is opened anew by the next case.
   Measurement measure(const Case& item, std::uint32_t block) final;
 

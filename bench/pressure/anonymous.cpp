@@ -91,17 +91,22 @@ void AnonymousFill::visit_frames(Visit visit) const {
   }
 }
 
-void AnonymousFill::punch_out(unsigned order, std::uint64_t seed) {
+void AnonymousFill::punch_out(unsigned order, std::uint64_t seed, double whole) {
   std::vector<std::uint16_t> own;  // pages of this in each physical block
   visit_frames([&](std::size_t, std::uint64_t frame) {
     const std::uint64_t block = frame >> order;
     if (block >= own.size()) own.resize(block + block / 8 + 1);
     ++own[block];
   });
-  // From the count to how many of the block's pages come before the kept one.
-  for (std::size_t block = 0; block < own.size(); ++block)
-    if (own[block] != 0)
-      own[block] = static_cast<std::uint16_t>(mixed(seed ^ mixed(block)) % own[block] + 1);
+  // From the count to which of the block's pages is kept; 0: none.
+  const auto whole_of_1000 = static_cast<std::uint64_t>(whole * 1000);
+  for (std::size_t block = 0; block < own.size(); ++block) {
+    if (own[block] == 0) continue;
+    const std::uint64_t drawn = mixed(seed ^ mixed(block));
+    own[block] = drawn % 1000 < whole_of_1000
+                     ? 0
+                     : static_cast<std::uint16_t>((drawn >> 10) % own[block] + 1);
+  }
   kept_.clear();
   visit_frames([&](std::size_t index, std::uint64_t frame) {
     std::uint16_t& before = own[frame >> order];

@@ -22,10 +22,11 @@ class AnonymousFill {
   /// Takes pages until at most @p free_pages of the machine are free.
   void fill_until(std::uint64_t free_pages, const HelperSide& parent);
 
-  /// Keeps one page, chosen by @p seed, in each physical block of @p order that
-  /// has pages of this, and gives the others back. Needs CAP_SYS_ADMIN: only the
-  /// physical addresses of /proc/self/pagemap tell which pages are neighbours.
-  void punch_out(unsigned order, std::uint64_t seed);
+  /// Keeps one page in each physical block of @p order that has pages of this,
+  /// but for a part @p whole (0..1) of the blocks, and gives the others back;
+  /// @p seed chooses both. Needs CAP_SYS_ADMIN: only the physical addresses of
+  /// /proc/self/pagemap tell which pages are neighbours.
+  void punch_out(unsigned order, std::uint64_t seed, double whole);
 
   /// Takes a reference to every kept page by putting it into a pipe
   /// (vmsplice(2)), so that compaction cannot move it. @p pipes of make_pipes().

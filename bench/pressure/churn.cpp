@@ -17,6 +17,7 @@
 namespace pagemix::bench {
 namespace {
 
+constexpr int kTrim = SIGUSR1;  // "memory is short: give back what you can"
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -25,17 +26,25 @@ void touch(char* memory, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kPage) *static_cast<volatile char*>(memory + at) = 1;
 }
 
+// Of one_of pieces of 1 to 16 pages one goes back.
+void give_back_pieces(std::mt19937_64& random, char* memory, std::size_t bytes,
+                      std::uint64_t one_of) {
+  for (std::size_t at = 0; at < bytes;) {
+    const std::size_t piece = std::min<std::size_t>((1 + draw(random, 16)) * kPage, bytes - at);
+    if (draw(random, one_of) == 0) madvise(memory + at, piece, MADV_DONTNEED);
+    at += piece;
+  }
+}
+
 // An app's own memory: touched, a third of it given back in pieces.
 char* use_memory(std::mt19937_64& random, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   char* base = static_cast<char*>(memory);
+  // Of a huge page pieces only go back when the kernel splits it, much later.
+  madvise(base, bytes, MADV_NOHUGEPAGE);
   touch(base, bytes);
-  for (std::size_t at = 0; at < bytes;) {
-    const std::size_t piece = std::min<std::size_t>((1 + draw(random, 16)) * kPage, bytes - at);
-    if (draw(random, 3) == 0) madvise(base + at, piece, MADV_DONTNEED);
-    at += piece;
-  }
+  give_back_pieces(random, base, bytes, 3);
   return base;
 }
 
@@ -77,9 +86,14 @@ void fork_and_write(std::mt19937_64& random, char* memory, std::size_t bytes) {
 [[noreturn]] void app(std::uint64_t seed, std::uint64_t unit, const std::string& heap, int file,
                       std::uint64_t file_bytes, int ready) {
   std::mt19937_64 random(seed);
+  sigset_t trim;
+  sigemptyset(&trim);
+  sigaddset(&trim, kTrim);
+  sigprocmask(SIG_BLOCK, &trim, nullptr);
+  const std::size_t bytes = (unit >> draw(random, 5)) / kPage * kPage;
+  char* memory = nullptr;
   try {
-    const std::size_t bytes = (unit >> draw(random, 5)) / kPage * kPage;
-    char* memory = use_memory(random, bytes);
+    memory = use_memory(random, bytes);
     map_file(random, file, file_bytes);
     use_buffers(random, heap);
     if (memory != nullptr && draw(random, 3) == 0) fork_and_write(random, memory, bytes);
@@ -88,7 +102,10 @@ void fork_and_write(std::mt19937_64& random, char* memory, std::size_t bytes) {
   }
   [[maybe_unused]] const ssize_t n = ::write(ready, "r", 1);
   ::close(ready);
-  for (;;) ::pause();
+  int number = 0;
+  sigwait(&trim, &number);
+  if (memory != nullptr) give_back_pieces(random, memory, bytes, 2);
+  for (;;) ::raise(SIGSTOP);  // the helper sees that it is done
 }
 
 }  // namespace
@@ -127,7 +144,7 @@ void Churn::start_app() {
     app(seed, unit_, heap_, file_.get(), source_.bytes, to_helper.get());
   }
   to_helper.reset();
-  apps_.push_back(pid);
+  apps_.push_back({pid});
   ++started_;
   char ready = 0;
   ssize_t n = 0;
@@ -145,7 +162,7 @@ void Churn::start_app() {
 
 void Churn::end_app() {
   const std::size_t index = draw(random_, apps_.size());
-  const pid_t pid = apps_[index];
+  const pid_t pid = apps_[index].pid;
   apps_.erase(apps_.begin() + static_cast<std::ptrdiff_t>(index));
   ::kill(pid, SIGKILL);
   int status = 0;
@@ -163,7 +180,16 @@ void Churn::run(unsigned steps, std::uint64_t floor_pages, const HelperSide& par
   }
 }
 
-void Churn::thin_out(std::uint64_t free_pages) {
+void Churn::make_room(std::uint64_t free_pages) {
+  for (App& app : apps_) {
+    if (free_pages_now() >= free_pages) return;
+    if (app.gave_back) continue;
+    ::kill(app.pid, kTrim);
+    int status = 0;
+    while (waitpid(app.pid, &status, WUNTRACED) < 0 && errno == EINTR) {
+    }
+    app.gave_back = true;
+  }
   while (!apps_.empty() && free_pages_now() < free_pages) end_app();
 }
 

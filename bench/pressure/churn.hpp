@@ -27,8 +27,10 @@ class Churn {
 
   /// @p steps app lifetimes, with never less than @p floor_pages free at a start.
   void run(unsigned steps, std::uint64_t floor_pages, const HelperSide& parent);
-  /// Ends apps, drawn by the seed, until @p free_pages are free.
-  void thin_out(std::uint64_t free_pages);
+  /// Until @p free_pages are free lets apps, the oldest first, give back half of
+  /// their memory in pieces; then ends apps, drawn by the seed. An app that has
+  /// given back does nothing any more.
+  void make_room(std::uint64_t free_pages);
 
   std::size_t apps() const { return apps_.size(); }
   unsigned started() const { return started_; }
@@ -42,7 +44,11 @@ class Churn {
   CacheSource source_;
   vfio::UniqueFd file_;
   std::uint64_t unit_;  ///< bytes of the largest app's memory
-  std::vector<pid_t> apps_;
+  struct App {
+    pid_t pid = 0;
+    bool gave_back = false;  ///< and is stopped
+  };
+  std::vector<App> apps_;
   unsigned started_ = 0;
 };
 

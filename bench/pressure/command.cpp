@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -23,12 +22,17 @@ namespace {
 namespace po = boost::program_options;
 
 po::options_description option_table() {
-  po::options_description options("Options");
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()("state", text("NAME"), "fresh, low, fragmented, pinned or aged")(
+  po::options_description options;
+  const auto text = [](const std::string& name) {
+    return po::value<std::string>()->value_name(name);
+  };
+  options.add_options()("state", text(join(memory_state_names(), "|")),
+                        "what memory is brought into; must be given")(
       "seed", text("N"), "which pages are kept, what apps do; default 1")(
       "heap", text("NODE"), "takes blocks that are left over; default /dev/dma_heap/pagemix")(
       "block", text("SIZE"), "fragmented, pinned: no free block of this size; default 64K")(
+      "unusable", text("PERCENT"),
+      "fragmented, pinned: of the free memory in smaller blocks, 10..100; default 100")(
       "state_limit", text("SECONDS"), "of making it, 1..86400; default 300")(
       "cache_source", text("PATH"), "low, aged: folder on a disk, or block device to read")(
       "seconds", text("N"), "hold it so long, 1..86400; default: until Ctrl-C")(
@@ -67,6 +71,7 @@ StateSpec spec_of(const po::variables_map& values) {
     throw UsageError("--block: \"" + block + "\"; allowed: powers of two from " +
                      std::to_string(2 * page) + " to 1M");
   spec.block_bytes = *bytes;
+  spec.unusable = static_cast<double>(number(values, "unusable", 100, 10, 100)) / 100;
   return spec;
 }
 
@@ -109,6 +114,16 @@ std::string cell(const char* format, double value) {
 
 }  // namespace
 
+CommandHelp pressure_help() {
+  return {"pressure",
+          "--state NAME [options] [-- COMMAND ...]",
+          "bring memory into a state and hold it",
+          "Brings memory into a state, says what was reached, holds it while COMMAND\n"
+          "runs or until Ctrl-C, and undoes it. Exit code: the command's; 1 when the\n"
+          "state cannot be reached.",
+          {{"Options", option_table()}}};
+}
+
 std::optional<PressureOptions> parse_pressure(const std::vector<std::string>& arguments) {
   PressureOptions options;
   const auto end = std::ranges::find(arguments, "--");
@@ -116,27 +131,10 @@ std::optional<PressureOptions> parse_pressure(const std::vector<std::string>& ar
     options.command.assign(end + 1, arguments.end());
     if (options.command.empty()) throw UsageError("no command after --; allowed: a program");
   }
-  po::variables_map values;
-  try {
-    const po::positional_options_description none;
-    namespace style = po::command_line_style;
-    po::store(po::command_line_parser(std::vector<std::string>(arguments.begin(), end))
-                  .options(option_table())
-                  .positional(none)
-                  .style(style::unix_style & ~style::allow_guessing)
-                  .run(),
-              values);
-  } catch (const po::error& error) {
-    throw UsageError(std::string(error.what()) + "; allowed: see pagemix pressure --help");
-  }
-  if (values.count("help") != 0) {
-    std::cout << "pagemix pressure --state NAME [options] [-- COMMAND ...]\n\n"
-                 "Brings memory into a state, says what was reached, holds it while COMMAND\n"
-                 "runs or until Ctrl-C, and undoes it. Exit code: the command's; 1 when the\n"
-                 "state cannot be reached.\n\n"
-              << option_table();
-    return std::nullopt;
-  }
+  const auto given =
+      parse_options(pressure_help(), std::vector<std::string>(arguments.begin(), end));
+  if (!given) return std::nullopt;
+  const po::variables_map& values = *given;
   options.spec = spec_of(values);
   if (values.count("seconds") != 0)
     options.hold = std::chrono::seconds(number(values, "seconds", 0, 1, 86400));
@@ -161,6 +159,7 @@ std::string format_memory(const MemorySnapshot& before, const MemorySnapshot& no
 
 int pressure_command(const PressureOptions& options) {
   const Interrupt interrupt;
+  for (const std::string& line : restore_stale_settings()) std::cerr << "pagemix: " << line << '\n';
   const MemorySnapshot before = memory_snapshot();
   int code = kExitOk;
   {

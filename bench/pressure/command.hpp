@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "command_help.hpp"
 #include "pressure/state.hpp"
 
 namespace pagemix::bench {
@@ -16,6 +17,9 @@ struct PressureOptions {
   std::optional<std::chrono::seconds> hold;  ///< nullopt: until a signal or the command's end
   std::vector<std::string> command;          ///< runs while the state is held
 };
+
+/// Entry of commands().
+CommandHelp pressure_help();
 
 /// Arguments behind `pressure`. nullopt: --help was given. UsageError.
 std::optional<PressureOptions> parse_pressure(const std::vector<std::string>& arguments);

@@ -40,6 +40,7 @@ void default_signals() {
 [[noreturn]] void child(int fd, pid_t parent, std::chrono::seconds limit,
                         const std::function<void(const HelperSide&)>& work) {
   default_signals();
+  setpgid(0, 0);
   end_with_parent(parent);
   if (vfio::write_attribute("/proc/self/oom_score_adj", "1000") != 0) {
     send(fd, kFailed,
@@ -75,13 +76,21 @@ Helper::Helper(std::string name, std::chrono::seconds limit,
   if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("make a pipe to the helper of " + name_);
   from_child_ = vfio::UniqueFd(ends[0]);
   vfio::UniqueFd to_parent(ends[1]);
+  // What the helper leaves when it is killed becomes this process's to wait for.
+  prctl(PR_GET_CHILD_SUBREAPER, &was_subreaper_);
+  prctl(PR_SET_CHILD_SUBREAPER, 1UL);
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ < 0) throw_errno("fork the helper of " + name_);
+  if (pid_ < 0) {
+    const int error = errno;
+    prctl(PR_SET_CHILD_SUBREAPER, static_cast<unsigned long>(was_subreaper_));
+    throw_errno("fork the helper of " + name_, error);
+  }
   if (pid_ == 0) {
     from_child_.reset();
     child(to_parent.get(), parent, limit, work);
   }
+  setpgid(pid_, pid_);  // whoever of the two comes first
 }
 
 Helper::~Helper() { stop(); }
@@ -99,10 +108,9 @@ void Helper::wait_ready(const std::function<void(const std::string&)>& progress)
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_errno("read from the helper of " + name_);
     if (n == 0) {
-      int status = 0;
-      waitpid(pid_, &status, 0);
-      pid_ = -1;
-      lost(status);
+      siginfo_t end{};
+      waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOWAIT);
+      lost(end);
     }
     pending.append(data, static_cast<std::size_t>(n));
     for (std::size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n')) {
@@ -116,18 +124,18 @@ void Helper::wait_ready(const std::function<void(const std::string&)>& progress)
 }
 
 void Helper::check() {
-  int status = 0;
   if (pid_ < 0) throw RunError(name_ + ": its helper is gone");
-  if (waitpid(pid_, &status, WNOHANG) != pid_) return;
-  pid_ = -1;
-  lost(status);
+  siginfo_t end{};
+  // Not reaped yet, so that its number stays that of the group.
+  waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT);
+  if (end.si_pid == pid_) lost(end);
 }
 
-void Helper::lost(int status) {
-  if (!WIFSIGNALED(status))
-    throw RunError(name_ + ": its helper ended with exit code " +
-                   std::to_string(WEXITSTATUS(status)));
-  const int number = WTERMSIG(status);
+void Helper::lost(const siginfo_t& end) {
+  stop();
+  const int number = end.si_status;
+  if (end.si_code == CLD_EXITED)
+    throw RunError(name_ + ": its helper ended with exit code " + std::to_string(number));
   std::string why =
       std::string("signal ") + std::to_string(number) + " (" + strsignal(number) + ")";
   if (number == SIGALRM)
@@ -142,11 +150,12 @@ void Helper::lost(int status) {
 
 void Helper::stop() noexcept {
   if (pid_ < 0) return;
-  ::kill(pid_, SIGKILL);
+  ::kill(-pid_, SIGKILL);
   int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(-pid_, &status, 0) > 0 || errno == EINTR) {
   }
   pid_ = -1;
+  prctl(PR_SET_CHILD_SUBREAPER, static_cast<unsigned long>(was_subreaper_));
 }
 
 }  // namespace pagemix::bench

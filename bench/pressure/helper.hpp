@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <string>
 
@@ -43,17 +44,18 @@ class Helper {
   /// RunError when the child is gone: killed for want of memory or by somebody.
   void check();
 
-  /// Ends the child and waits until its memory is free.
+  /// Ends the child and all of its children, and waits until their memory is free.
   void stop() noexcept;
 
   pid_t pid() const { return pid_; }
 
  private:
-  [[noreturn]] void lost(int status);
+  [[noreturn]] void lost(const siginfo_t& end);
 
   std::string name_;
   std::chrono::seconds limit_;
-  pid_t pid_ = -1;
+  pid_t pid_ = -1;  ///< also the process group of the child and its children; -1 after stop()
+  int was_subreaper_ = 0;
   vfio::UniqueFd from_child_;
 };
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <sstream>
 #include <vector>
 
@@ -44,6 +45,11 @@ bool counts_cost(const std::string& name) {
 }
 
 }  // namespace
+
+unsigned order_of(std::uint64_t bytes) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes <= page ? 0 : static_cast<unsigned>(std::bit_width(bytes / page) - 1);
+}
 
 void FreeBlocks::add(const FreeBlocks& other) {
   for (std::size_t order = 0; order < blocks.size(); ++order) blocks[order] += other.blocks[order];
@@ -114,12 +120,32 @@ Watermarks parse_watermarks(const std::string& zoneinfo) {
   return sum;
 }
 
+CpuLists parse_cpu_lists(const std::string& zoneinfo) {
+  CpuLists sum;
+  bool lists = false;
+  std::istringstream lines(zoneinfo);
+  for (std::string line; std::getline(lines, line);) {
+    const auto words = words_of(line);
+    if (words.empty()) continue;
+    if (words[0] == "Node") lists = false;
+    if (words[0] == "pagesets") lists = true;
+    if (!lists || words.size() != 2) continue;
+    if (words[0] == "count:") sum.pages += parse_number(words[1]).value_or(0);
+    if (words[0] == "high:") sum.high += parse_number(words[1]).value_or(0);
+  }
+  return sum;
+}
+
 VmStat parse_vmstat(const std::string& text) {
   VmStat values;
   std::istringstream lines(text);
   std::string name;
   for (std::uint64_t value = 0; lines >> name >> value;) values[name] = value;
   return values;
+}
+
+VmStat read_vmstat(const vfio::SystemPaths& paths) {
+  return parse_vmstat(must_read(paths.proc / "vmstat"));
 }
 
 std::map<std::string, double> vmstat_delta(const VmStat& before, const VmStat& after) {
@@ -141,7 +167,9 @@ MemorySnapshot memory_snapshot(const vfio::SystemPaths& paths) {
   now.buddy = parse_buddyinfo(must_read(paths.proc / "buddyinfo"));
   now.types = parse_pagetypeinfo(must_read(paths.proc / "pagetypeinfo"));
   now.usable = now.types.usable();
-  now.watermarks = parse_watermarks(must_read(paths.proc / "zoneinfo"));
+  const std::string zoneinfo = must_read(paths.proc / "zoneinfo");
+  now.watermarks = parse_watermarks(zoneinfo);
+  now.cpu_list_pages = parse_cpu_lists(zoneinfo).pages;
   now.free_pages = meminfo_bytes("MemFree", paths) / page;
   now.available_pages = meminfo_bytes("MemAvailable", paths) / page;
   now.file_pages =

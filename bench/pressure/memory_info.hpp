@@ -14,6 +14,12 @@
 
 namespace pagemix::bench {
 
+inline constexpr std::uint64_t kLargeBlock = 1 << 20;  ///< of the system heap: order 8 of 4 KiB
+
+/// The order of a block of so many bytes with this kernel's pages, 0 for less
+/// than a page.
+unsigned order_of(std::uint64_t bytes);
+
 /// Free blocks of the buddy allocator, by order.
 struct FreeBlocks {
   std::array<std::uint64_t, PAGEMIX_ORDERS> blocks{};
@@ -56,6 +62,7 @@ Watermarks parse_watermarks(const std::string& zoneinfo);
 /// /proc/vmstat.
 using VmStat = std::map<std::string, std::uint64_t>;
 VmStat parse_vmstat(const std::string& text);
+VmStat read_vmstat(const vfio::SystemPaths& paths = {});
 
 /// Counters that tell what allocations cost the kernel, in @p after and not in
 /// @p before: compact_*, allocstall_* and their sum allocstall, pgscan_*,
@@ -71,8 +78,17 @@ struct MemorySnapshot {
   Watermarks watermarks;
   std::uint64_t free_pages = 0;       ///< MemFree
   std::uint64_t file_pages = 0;       ///< inactive and active page cache
+  std::uint64_t cpu_list_pages = 0;   ///< free too, but not in MemFree
   std::uint64_t available_pages = 0;  ///< MemAvailable
 };
+/// Per-CPU lists of all zones, by /proc/zoneinfo: pages that are free and counted
+/// nowhere else, and how many the lists may hold.
+struct CpuLists {
+  std::uint64_t pages = 0;
+  std::uint64_t high = 0;
+};
+CpuLists parse_cpu_lists(const std::string& zoneinfo);
+
 MemorySnapshot memory_snapshot(const vfio::SystemPaths& paths = {});
 
 }  // namespace pagemix::bench

@@ -12,18 +12,23 @@ namespace pagemix::bench {
 
 /// A file whose pages stay in the page cache once they are read.
 struct CacheSource {
+  enum class Kind {
+    kFile,    ///< a sparse file without a name in the folder @c path
+    kLoop,    ///< a loop device on a sparse memfd: reading it takes no other memory
+    kDevice,  ///< the block device @c path
+  };
   std::string path;  ///< for messages
-  bool block_device = false;
-  std::uint64_t bytes = 0;  ///< how much can be read; of a sparse file as much as wanted
+  Kind kind = Kind::kFile;
+  std::uint64_t bytes = 0;  ///< how much can be read; of a sparse file all of the memory
 
-  /// A descriptor to read it: the block device, or a sparse file without a name
-  /// whose pages are gone with the last descriptor.
+  /// A descriptor to read it. Pages of kFile and kLoop are gone with the last one.
   vfio::UniqueFd open() const;
 };
 
 /// @p wanted when it is not empty: a folder or a block device. Else the first
 /// of /var/tmp, /tmp and the working folder that is on a disk (pages of tmpfs
-/// and of an initramfs cannot be taken back), else the largest block device.
+/// and of an initramfs cannot be taken back), else a loop device, else the
+/// largest block device.
 /// RunError when there is none.
 CacheSource find_cache_source(const std::string& wanted);
 

@@ -13,6 +13,7 @@
 #include "pressure/helper.hpp"
 #include "pressure/memory_info.hpp"
 #include "pressure/page_cache.hpp"
+#include "pressure/setting.hpp"
 
 namespace pagemix::bench {
 
@@ -24,6 +25,7 @@ struct StateSpec {
   std::uint64_t seed = 1;
   std::string heap{};                    ///< node that takes blocks that are left over
   std::uint64_t block_bytes = 64 << 10;  ///< what fragmented and pinned leave no free block of
+  double unusable = 1;                   ///< part of the free memory in smaller blocks, for them
   std::chrono::seconds limit{300};       ///< of making it
   std::string cache_source{};            ///< "" finds one (find_cache_source())
 };
@@ -63,6 +65,7 @@ class MemoryState {
 
   StateSpec spec_;
   std::optional<CacheSource> source_;
+  std::optional<Setting> proactiveness_;
   std::unique_ptr<Helper> helper_;
   MemorySnapshot reached_;
   Verdict verdict_;

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// alloc_series: buffers one after the other, all held to the end, in a state of
+// memory made for each series. Cost as user space sees it, chunks obtained, what
+// the kernel had to do, and where the time went.
+#include <algorithm>
+
+#include "error.hpp"
+#include "families/family.hpp"
+#include "interrupt.hpp"
+#include "pressure/series.hpp"
+#include "pressure/state.hpp"
+#include "trace/attribution.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+class AllocSeries final : public Family {
+ public:
+  explicit AllocSeries(const Services& services) : services_(services) {}
+
+  std::optional<std::string> prepare() override;
+  Measurement measure(const Case& item, std::uint32_t block) override;
+
+ private:
+  bool other_heaps() const {
+    return std::ranges::any_of(services_.profile.heaps,
+                               [](const std::string& node) { return node != kHeapNode; });
+  }
+  SeriesHeap heap_for(const Case& item) const;
+  SeriesPlan plan_for(const Case& item);
+  void calibrate();
+  std::uint32_t pause_ms() const;
+
+  Services services_;
+  std::unique_ptr<TraceSession> trace_;
+  std::string no_trace_;  // why, if it was asked for as "auto"
+  TraceCosts costs_;
+};
+
+std::optional<std::string> AllocSeries::prepare() {
+  for (const std::string& node : services_.profile.heaps)
+    if (node != kHeapNode) DmaHeap{node};  // its error says which heaps there are
+  const auto& wanted = services_.profile.trace;
+  if (wanted.size() == 1 && wanted.front() == "off") return std::nullopt;
+  try {
+    trace_ = std::make_unique<TraceSession>();
+    calibrate();
+  } catch (const RunError& error) {
+    trace_.reset();
+    if (wanted.front() != "auto") throw;
+    no_trace_ = error.what();
+  }
+  return std::nullopt;
+}
+
+// On fresh memory: a heap whose mix is known gives large blocks, and single pages.
+void AllocSeries::calibrate() {
+  const auto heap_of = [&](unsigned order) -> SeriesHeap {
+    constexpr std::uint64_t kBytes = 8 << 20;
+    if (services_.heap == nullptr) return {services_.profile.heaps.front(), kBytes};
+    return {*services_.heap, {{order, PAGEMIX_GFP_MID}}, kBytes};
+  };
+  SeriesHeap large = heap_of(order_of(kLargeBlock));
+  SeriesHeap small = heap_of(0);
+  settle_memory();
+  costs_ = measure_trace_costs(*trace_, large, small);
+}
+
+std::uint32_t AllocSeries::pause_ms() const {
+  if (services_.profile.pause_ms) return *services_.profile.pause_ms;
+  return services_.clock == ClockKind::kHardwareNs ? 1000 : 0;
+}
+
+SeriesHeap AllocSeries::heap_for(const Case& item) const {
+  if (item.part("heap") != kHeapNode) return {item.part("heap"), item.bytes};
+  return {*services_.heap, services_.mixes.at(item.mix).steps, item.bytes};
+}
+
+SeriesPlan AllocSeries::plan_for(const Case& item) {
+  SeriesPlan plan{.allocations = services_.profile.allocations,
+                  .pause_ms = pause_ms(),
+                  .costs = costs_,
+                  .pages = item.bytes / static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+  if (item.part("trace") == "off" || !trace_) return plan;
+  plan.trace = trace_.get();
+  // Where one heap needs the page events to tell its chunks, all have them, so
+  // that they compare.
+  plan.pages_traced = other_heaps();
+  return plan;
+}
+
+Measurement AllocSeries::measure(const Case& item, std::uint32_t block) {
+  SeriesHeap heap = heap_for(item);
+  const SeriesPlan plan = plan_for(item);
+  MemoryState state(state_spec(services_, item, block), [](const std::string&) {});
+  if (plan.trace != nullptr)
+    trace_->arm(plan.pages_traced);
+  else if (trace_)
+    trace_->disarm();
+  const std::string name = item.name();
+  const SeriesResult done = run_series(heap, plan, name, [&state] { state.check(); });
+  state.check();
+  const std::vector<SeriesSample>& series = done.samples;
+
+  Measurement result;
+  const auto keep = [&](const char* key, const FreeBlocks& free) {
+    result.arrays[key].assign(free.blocks.begin(), free.blocks.end());
+  };
+  keep("free_blocks_before", state.reached().usable);
+  keep("free_blocks_after", done.free_after);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    result.samples.push_back(series[i].cost);
+    result.entries.push_back({"/allocation:" + std::to_string(i + 1), series[i].counters});
+  }
+  if (plan.trace != nullptr) result.counters["zero_per_page"] = costs_.zero_per_page;
+  result.text = format_series(name, block, series, unit_name(services_.clock));
+  if (!no_trace_.empty()) result.skipped.push_back({"attribution", no_trace_});
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Family> make_alloc_series(const Services& services) {
+  return std::make_unique<AllocSeries>(services);
+}
+
+}  // namespace pagemix::bench
