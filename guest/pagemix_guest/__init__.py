@@ -2,7 +2,7 @@
 """Boots the pagemix program in QEMU and brings its results back.
 
 kernel   fetches a Debian kernel through a private apt state (sources, apt)
-build    cross-builds the program and the module
+build    builds the program and the module
 image    makes the initramfs (modules, elf, cpio)
 machine  reads configs/machines/*.ini
 qemu     command line and process

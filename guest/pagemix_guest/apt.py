@@ -7,14 +7,17 @@ dpkg state are neither read nor written. apt checks signatures and checksums.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .arch import host_architecture
 from .errors import GuestError, checked
-from .sources import debian_sources, host_codename
+from .sources import debian_sources, host_codename, further_sources
 
 
 # "Inst libaio1:arm64 (0.3.113-4 Debian:12.9/stable [arm64])" of apt-get --simulate
@@ -53,6 +56,17 @@ def parse_packages(text: str) -> list[Package]:
     return list(found)
 
 
+def newest_first(versions: Iterable[str]) -> list[str]:
+    """Sorted by dpkg's rules."""
+    def compare(one: str, other: str) -> int:
+        for relation, answer in (("gt", -1), ("lt", 1)):
+            if subprocess.run(["dpkg", "--compare-versions", one, relation, other],
+                              check=False).returncode == 0:
+                return answer
+        return 0
+    return sorted(set(versions), key=functools.cmp_to_key(compare))
+
+
 # Hooks of the host act on the host's state; sandboxing needs a user that may
 # read the private folder.
 CONFIGURATION = """\
@@ -72,7 +86,7 @@ class Apt:
 
     def __init__(self, folder: Path, arch: str) -> None:
         self.folder = folder
-        self.host_arch = checked(["dpkg", "--print-architecture"], what="host architecture").strip()
+        self.host_arch = host_architecture()
         self.arch = arch
         for part in ("lists/partial", "cache/archives/partial", "sources.d", "preferences.d"):
             (folder / part).mkdir(parents=True, exist_ok=True)
@@ -96,13 +110,14 @@ class Apt:
     def _run(self, tool: str, *args: str, what: str, cwd: Path | None = None) -> str:
         return checked([tool, *self._options, *args], what=what, cwd=cwd, env=self._env)
 
-    def update(self) -> None:
-        """Reads the package lists of the host's Debian sources."""
+    def update(self, further: Sequence[str] = ()) -> None:
+        """Reads the package lists of the host's Debian sources and of the suites `further`."""
         files = host_source_files()
         sources = debian_sources(files, host_codename())
         if not sources:
             raise GuestError("no Debian archive of this host's release among its package sources "
                              f"({', '.join(map(str, files)) or 'none'})")
+        sources += further_sources(sources, further)
         (self.folder / "sources.d/debian.sources").write_text(
             "\n".join(source.stanza() for source in sources), encoding="utf-8")
         self._run("apt-get", "-q", "update", what="reading Debian's package lists")

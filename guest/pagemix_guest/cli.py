@@ -6,12 +6,14 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from . import build, kernel
+from . import arch as archs
+from . import build, fragments, kernel, kernel_build
 from .errors import GuestError, UsageError
 from .machine import TARGETS, load_machine, machine_names
 from .qemu import CLOCKS
@@ -34,13 +36,13 @@ def parser() -> argparse.ArgumentParser:
     """The options, also the source of --help."""
     top = argparse.ArgumentParser(
         prog="pagemix-guest", allow_abbrev=False,
-        description="Fetches kernels, cross-builds pagemix and boots it in QEMU.")
+        description="Fetches kernels, builds pagemix and boots it in QEMU.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     kernels = commands.add_parser("kernel", help="kernels in the cache")
     actions = kernels.add_subparsers(dest="action", required=True, metavar="ACTION")
     fetch = actions.add_parser("fetch", help="download Debian's newest kernel of a version")
-    fetch.add_argument("--arch", default=kernel.DEFAULT_ARCH, help="default: %(default)s")
+    fetch.add_argument("--arch", default=archs.DEFAULT, help="default: %(default)s")
     fetch.add_argument("--kernel", default=kernel.DEFAULT_KERNEL, metavar="VERSION",
                        help="default: %(default)s")
     fetch.add_argument("--headers-only", action="store_true",
@@ -48,10 +50,28 @@ def parser() -> argparse.ArgumentParser:
     fetch.add_argument("--refresh", action="store_true",
                        help="look for a newer one even if one is cached")
 
-    builds = commands.add_parser("build", help="cross-build the program and the module")
-    builds.add_argument("--arch", default=kernel.DEFAULT_ARCH, help="default: %(default)s")
+    make = actions.add_parser(
+        "build", help="build a kernel of our own: Debian's source, a configuration of configs/kernel/")
+    make.add_argument("name", nargs="?", default=fragments.BASE, metavar="NAME",
+                      help=f"{', '.join(fragments.names())}; default: %(default)s")
+    make.add_argument("--source", default="", metavar="VERSION",
+                      help="of Debian's linux-source package; default: "
+                      f"{kernel_build.DEFAULT_SOURCE}, else the newest there is")
+    make.add_argument("--jobs", type=int, default=0, metavar="N",
+                      help="compilers at a time; default: one a CPU")
+
+    path = actions.add_parser("path", help="print the folder of a cached kernel, or fail")
+    path.add_argument("kernel", metavar="VERSION|NAME", help="Debian's, or a built one: "
+                      + ", ".join(fragments.names()))
+    path.add_argument("--arch", default=archs.DEFAULT, help="default: %(default)s")
+
+    builds = commands.add_parser("build", help="build the program and the module")
+    builds.add_argument("--arch", default=archs.DEFAULT, help="default: %(default)s")
     builds.add_argument("--kernel", default=kernel.DEFAULT_KERNEL, metavar="VERSION",
-                        help="default: %(default)s")
+                        help=f"Debian's, or a built one: {', '.join(fragments.names())}; "
+                        "default: %(default)s")
+    builds.add_argument("--lint", action="store_true",
+                        help="only the module, with W=1 and sparse: a warning fails")
     builds.add_argument("targets", nargs="*", metavar="TARGET",
                         help="CMake targets besides the program, such as tests/guest's programs")
 
@@ -68,8 +88,12 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--target", metavar="DEVICE[,PROPERTY=VALUE...] ...",
                          help=f"{', '.join(TARGETS)}, with further properties of the QEMU "
                          "device; default: the machine's")
-        sub.add_argument("--kernel", metavar="VERSION", help="default: the machine's")
+        sub.add_argument("--kernel", metavar="VERSION",
+                         help=f"Debian's, or a built one: {', '.join(fragments.names())}; "
+                         "default: the machine's")
         sub.add_argument("--memory", metavar="SIZE", help="such as 1G; default: the machine's")
+        sub.add_argument("--cpus", metavar="NUMBER", help="default: the machine's; more than one "
+                         "needs --clock emulated")
         sub.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS",
                          help="of the whole boot; default: %(default)g")
         sub.add_argument("--out", type=Path, metavar="DIR",
@@ -78,14 +102,16 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--append", action="append", default=[], metavar="ARGUMENTS",
                          help="further kernel arguments")
         sub.add_argument("--add", action="append", default=[], metavar="FILE[:GUESTPATH]",
-                         help="a file, or an executable of the cross build by its target's "
+                         help="a file, or an executable of the build by its target's "
                          "name, which is then built; default path: /bin")
         sub.add_argument("--module", action="append", default=[], metavar="NAME",
                          help="a further kernel module to load")
+        sub.add_argument("--trace", action="append", default=[], metavar="EVENT",
+                         help="a further trace event of QEMU to write down; see --keep")
         sub.add_argument("--expect-kernel", action="append", default=[], metavar="REGEX",
                          help="a kernel message that is no failure, and that has to come")
         sub.add_argument("--no-build", action="store_true", help="use the program as last built")
-        sub.add_argument("--keep", action="store_true", help="keep trace, disk and initramfs")
+        sub.add_argument("--keep", action="store_true", help="keep trace (of run), disk and initramfs")
         sub.add_argument("--verbose", action="store_true", help="show the kernel's messages too")
         sub.add_argument("--quiet", action="store_true", help="show progress lines only")
     return top
@@ -132,11 +158,21 @@ def request_of(options: argparse.Namespace, words: Sequence[str],
         if not re.fullmatch("[1-9][0-9]*[MG]", options.memory):
             raise UsageError(f"--memory '{options.memory}': allowed are sizes such as 512M or 1G")
         machine = replace(machine, memory=options.memory)
+    if options.cpus is not None:
+        if not re.fullmatch("[1-8]", options.cpus):
+            raise UsageError(f"--cpus '{options.cpus}': allowed are 1 to 8")
+        machine = replace(machine, cpus=int(options.cpus))
     try:
         expected = tuple(re.compile(text) for text in options.expect_kernel)
     except re.error as error:
         raise UsageError(f"--expect-kernel: {error}") from error
     is_run = options.command == "run"
+    for event in options.trace:
+        if not re.fullmatch("[a-z][a-z0-9_]*", event):
+            raise UsageError(f"--trace '{event}': allowed are names of QEMU's trace events, such "
+                             "as smmu_ptw_page_pte")
+    # Nobody counts the events of exec, and writing them slows the devices.
+    machine = replace(machine, trace=(*(machine.trace if is_run else ()), *options.trace))
     out = options.out or (Path("out") / machine.name if is_run else None)
     return Request(
         machine=machine, commands=split_commands(words),
@@ -147,8 +183,15 @@ def request_of(options: argparse.Namespace, words: Sequence[str],
         host_command=reproducing(host_command))
 
 
+def _interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
+    # As Ctrl-C, so that what is half made is removed then too. Where SIGINT is
+    # ignored, as in a background job of a script, Python leaves it so.
+    signal.signal(signal.SIGTERM, _interrupt)
     given = list(sys.argv[1:] if arguments is None else arguments)
     at = given.index("--") if "--" in given else len(given)
     options = parser().parse_args(given[:at])
@@ -170,12 +213,21 @@ def _other(options: argparse.Namespace) -> int:
     if options.command == "machines":
         for name in machine_names(MACHINES):
             print(f"{name:16} {load_machine(MACHINES, name).description}")
+    elif options.command == "kernel" and options.action == "build":
+        print(kernel_build.build(options.name, options.source, jobs=options.jobs, say=say).folder)
+    elif options.command == "kernel" and options.action == "path":
+        print(kernel.find(options.arch, options.kernel).folder)
     elif options.command == "kernel":
         found = kernel.fetch(options.arch, options.kernel, headers_only=options.headers_only,
                              refresh=options.refresh, say=say)
         print(found.folder)
+    elif options.lint:
+        if options.targets:
+            raise UsageError(f"--lint: builds the module only, not '{options.targets[0]}'")
+        found = kernel.fetch(options.arch, options.kernel, headers_only=True, say=say)
+        print(build.lint_module(found, say))
     else:
         found = kernel.fetch(options.arch, options.kernel, say=say)
         print(build.build_program(options.arch, options.targets))
-        print(build.build_module(found))
+        print(build.build_module(found, say))
     return 0

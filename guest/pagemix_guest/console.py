@@ -23,17 +23,20 @@ STAMP = re.compile(r"\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ")
 FAILURES: tuple[tuple[str, bool], ...] = (
     (r"WARNING: ", False),
     (r"BUG: ", True),
+    (r"BUG \S+ \(.*\): ", False),  # SLUB's checks, slab_debug=
+    (r"pagealloc: (?:memory corruption|single bit error)", False),  # page_poison=1
     (r"Kernel panic", True),
     (r"Internal error: ", True),
     (r"Oops\b", True),
     (r"Unable to handle kernel ", True),
+    (r"general protection fault|PANIC: double fault", True),
     (r"kernel BUG at ", True),
     (r"rcu: INFO: .*(?:stall|expedited)", True),
     (r"INFO: rcu.*stall", True),
     (r"INFO: task .* blocked for more than", True),
     (r"INFO: (?:possible|inconsistent|trying to register)", False),
     (r"possible recursive locking|inconsistent lock state", False),
-    (r"watchdog: ", True),
+    (r"[Ww]atchdog.* (?:lockup|LOCKUP)", True),
     (r"refcount_t: ", False),
     (r"list_(?:add|del) corruption", False),
     (r"(?:KASAN|UBSAN|KCSAN|KFENCE|KMSAN): ", False),
@@ -41,6 +44,8 @@ FAILURES: tuple[tuple[str, bool], ...] = (
     (r"DMA-API: (?!.*(?:debugging enabled|preallocated|cacheline tracking))", False),
     (r"Out of memory: |oom-kill:", False),
     (r"arm-smmu-v3 .*(?:event 0x|CMD_SYNC timeout|unexpected global error)", False),
+    (r"DMAR: .*(?:fault addr|fault status|Invalidation .*Error)", False),
+    (r"AMD-Vi: (?:.*Event logged|Completion-Wait loop timed out)", False),
 )
 _FAILURE = [(re.compile(pattern), fatal) for pattern, fatal in FAILURES]
 

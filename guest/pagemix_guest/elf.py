@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared libraries that a cross-built program needs."""
+"""The shared libraries that a guest's program needs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .arch import ARCHITECTURES
 from .errors import GuestError, checked
 
-TRIPLETS = {"arm64": "aarch64-linux-gnu"}
 NEEDED = re.compile(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]")
 INTERPRETER = re.compile(r"Requesting program interpreter: ([^\]]+)\]")
 
 
 def tool(arch: str, name: str) -> str:
     """A binutils or gcc program for the architecture."""
-    return f"{TRIPLETS[arch]}-{name}"
+    return f"{ARCHITECTURES[arch].triplet}-{name}"
 
 
 def library_folders(arch: str) -> list[Path]:
     """Where Debian puts libraries of the architecture: packages, then the cross compiler's."""
-    triplet = TRIPLETS[arch]
+    triplet = ARCHITECTURES[arch].triplet
     return [Path("/usr/lib") / triplet, Path("/lib") / triplet, Path("/usr") / triplet / "lib"]
 
 

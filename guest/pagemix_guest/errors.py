@@ -29,15 +29,16 @@ def one_of(values: Iterable[str]) -> str:
 
 
 def checked(argv: Sequence[str], *, what: str, cwd: Path | None = None,
-            env: dict[str, str] | None = None) -> str:
-    """Standard output of a command; a failure carries the end of what it printed."""
+            env: dict[str, str] | None = None, both: bool = False) -> str:
+    """Standard output of a command, with `both` what it printed on either stream in order; a
+    failure carries the end of what it printed."""
     try:
         done = subprocess.run(argv, cwd=cwd, env=env, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False)
+                              stderr=subprocess.STDOUT if both else subprocess.PIPE, check=False)
     except FileNotFoundError as error:
         raise GuestError(f"{what}: {argv[0]} is not installed") from error
     if done.returncode != 0:
-        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-40:])
+        tail = "\n".join((done.stdout + (done.stderr or "")).strip().splitlines()[-40:])
         raise GuestError(f"{what}: {argv[0]} ended with {done.returncode}\n{tail}")
     return done.stdout

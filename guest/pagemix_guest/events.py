@@ -2,34 +2,32 @@
 """IOMMU events in QEMU's text trace, counted by phase.
 
 The trace holds one event a line. Characters the guest sends to its serial port
-are events too (pl011_write to the data register), so the markers of
-docs/result-format.md stand at their place among the IOMMU's events.
+are events too (uart.py), so the markers of docs/result-format.md stand at their
+place among the IOMMU's events.
 
-Spellings: QEMU 7.2 writes `pl011_write addr 0x00000000 value 0x00000041`, later
-ones `pl011_write addr 0x000 value 0x00000041 reg DR`; later ones also give a
-`vmid=` in IOTLB events. A process id and time stamp before the event (-msg
-timestamp=on) are optional.
+Later QEMUs than 7.2 also give a `vmid=` in the SMMU's IOTLB events. A process id
+and time stamp before the event (-msg timestamp=on) are optional.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from .console import LineAssembler
+from .uart import Ns16550, Pl011, Uart
 
 PREFIX = re.compile(rb"^\d+@\d+\.\d+:")
-CHARACTER = re.compile(rb"^addr 0x0+ value 0x([0-9a-f]{8})(?: reg \S+)?$")
-REGISTER = re.compile(rb"^addr 0x[0-9a-f]+ value 0x[0-9a-f]{8}(?: reg \S+)?$")
 OPCODE = re.compile(rb"^<--- (SMMU_CMD_[A-Z0-9_]+)$")
 LOOKUP = re.compile(rb"^IOTLB cache (HIT|MISS) asid=.* hit=(\d+) miss=(\d+) hit rate=\d+$")
 INSERT = re.compile(rb"^IOTLB \+\+ asid=.* level=(\d+)$")
 REQUEST = re.compile(rb"^domain=\d+ virt_start=0x[0-9a-f]+ virt_end=0x[0-9a-f]+"
                      rb"( phys_start=0x[0-9a-f]+ flags=\d+)?$")
-TRANSLATE = re.compile(rb"^mr=\S+ rid=\d+ addr=0x[0-9a-f]+ flag=\d+$")
+INVALIDATION = re.compile(rb"^invalidate desc type (\S+) high 0x[0-9a-f]+ low 0x[0-9a-f]+$")
 MARKER = re.compile(r"@pagemix (begin|end) (\S+) (\d+)(?: (\d+))?$")
 
 # Trace event -> the counters it can raise; a counter is reported for a machine
@@ -42,7 +40,36 @@ COUNTERS = {
     "virtio_iommu_map": ("viommu_map",),
     "virtio_iommu_unmap": ("viommu_unmap",),
     "virtio_iommu_translate": ("viommu_translate",),
+    "vtd_inv_desc": ("vtd_inv_iotlb", "vtd_inv_wait"),
+    "vtd_iotlb_page_hit": ("iotlb_hit",),
+    "vtd_iotlb_page_update": ("iotlb_miss",),
+    "amdvi_pages_inval": ("amd_inv_pages",),
+    "amdvi_completion_wait": ("amd_completion_wait",),
+    "amdvi_iotlb_hit": ("iotlb_hit",),
+    "amdvi_cache_update": ("iotlb_miss",),
 }
+# Events that are counted by their name alone: the counter and how the rest is spelled.
+# VT-d and AMD trace what a miss put into the IOTLB; nothing else fills it.
+_HEX = rb"0x[0-9a-f]+"
+_BDF = rb"[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
+SIMPLE = {
+    b"virtio_iommu_translate": (
+        "viommu_translate", re.compile(rb"^mr=\S+ rid=\d+ addr=%s flag=\d+$" % _HEX)),
+    b"vtd_iotlb_page_hit": ("iotlb_hit", re.compile(
+        rb"^IOTLB page hit sid %s iova %s slpte %s domain %s$" % ((_HEX,) * 4))),
+    b"vtd_iotlb_page_update": ("iotlb_miss", re.compile(
+        rb"^IOTLB page update sid %s iova %s slpte %s domain %s$" % ((_HEX,) * 4))),
+    b"amdvi_pages_inval": (
+        "amd_inv_pages", re.compile(rb"^AMD-Vi pages for domain %s invalidated$" % _HEX)),
+    b"amdvi_completion_wait": ("amd_completion_wait", re.compile(
+        rb"^completion wait requested with store address %s and store data %s$" % (_HEX, _HEX))),
+    b"amdvi_iotlb_hit": ("iotlb_hit", re.compile(
+        rb"^hit iotlb devid %s gpa %s hpa %s$" % (_BDF, _HEX, _HEX))),
+    b"amdvi_cache_update": ("iotlb_miss", re.compile(
+        rb"^ update iotlb domid %s devid: %s gpa %s hpa %s$" % (_HEX, _BDF, _HEX, _HEX))),
+}
+# Descriptors of VT-d's invalidation queue that are counted; there are others.
+VTD_DESCRIPTORS = {b"iotlb": "vtd_inv_iotlb", b"wait": "vtd_inv_wait"}
 INSERT_COUNTER = "iotlb_insert_level"
 
 
@@ -56,11 +83,15 @@ def missing_columns(events: Iterable[str]) -> dict[str, str] | None:
 
     An entry of context.pagemix.skipped, or None.
     """
-    if "virtio_iommu_map" not in events:
-        return None
-    return {"what": "iotlb_hit, iotlb_miss, iotlb_insert_level<k>",
-            "why": "QEMU's virtio-iommu has no IOTLB: it looks up each access of the device anew "
-                   "(viommu_translate), in a tree of mapped ranges without levels"}
+    if "virtio_iommu_map" in events:
+        return {"what": "iotlb_hit, iotlb_miss, iotlb_insert_level<k>",
+                "why": "QEMU's virtio-iommu has no IOTLB: it looks up each access of the device "
+                       "anew (viommu_translate), in a tree of mapped ranges without levels"}
+    if "vtd_inv_desc" in events or "amdvi_pages_inval" in events:
+        return {"what": "iotlb_insert_level<k>",
+                "why": "QEMU's intel-iommu and amd-iommu do not trace the level of the leaf that "
+                       "they put into the IOTLB"}
+    return None
 
 
 @dataclass
@@ -103,12 +134,17 @@ class Parser:
         self._open: Phase | None = None
         self._console = LineAssembler()
         self._totals: list[int] = []  # last lookup number of each stream configuration
-        self._handlers = {b"pl011_write": self._character, b"smmuv3_cmdq_opcode": self._opcode,
-                          b"smmu_iotlb_lookup_hit": self._lookup,
-                          b"smmu_iotlb_lookup_miss": self._lookup,
-                          b"smmu_iotlb_insert": self._insert,
-                          b"virtio_iommu_map": self._map, b"virtio_iommu_unmap": self._unmap,
-                          b"virtio_iommu_translate": self._translate}
+        self._handlers: dict[bytes, Callable[[bytes], bool]] = {
+            b"pl011_write": partial(self._character, Pl011()),
+            b"serial_write": partial(self._character, Ns16550()),
+            b"smmuv3_cmdq_opcode": self._opcode,
+            b"smmu_iotlb_lookup_hit": self._lookup, b"smmu_iotlb_lookup_miss": self._lookup,
+            b"smmu_iotlb_insert": self._insert,
+            b"virtio_iommu_map": partial(self._request, "viommu_map", True),
+            b"virtio_iommu_unmap": partial(self._request, "viommu_unmap", False),
+            b"vtd_inv_desc": self._invalidation,
+            **{event: partial(self._simple, counter, pattern)
+               for event, (counter, pattern) in SIMPLE.items()}}
 
     def read(self, lines: Iterable[bytes]) -> Parser:
         """Takes all lines, each with its line end; the last may lack it."""
@@ -150,11 +186,11 @@ class Parser:
         else:
             self.problems.append(message)
 
-    def _character(self, rest: bytes) -> bool:
-        match = CHARACTER.match(rest)
-        if not match:
-            return REGISTER.match(rest) is not None
-        for line in self._console.feed(chr(int(match[1], 16) & 0xff)):
+    def _character(self, uart: Uart, rest: bytes) -> bool:
+        text = uart.character(rest)
+        if text is None:
+            return False
+        for line in self._console.feed(text) if text else ():
             if not line.kernel and "@pagemix " in line.text:
                 self._marker(line.text)
         return True
@@ -218,19 +254,19 @@ class Parser:
             self._phase.insert_levels[int(match[1])] += 1
         return match is not None
 
-    def _map(self, rest: bytes) -> bool:
-        return self._request(rest, "viommu_map", maps=True)
-
-    def _unmap(self, rest: bytes) -> bool:
-        return self._request(rest, "viommu_unmap", maps=False)
-
-    def _translate(self, rest: bytes) -> bool:
-        if not TRANSLATE.match(rest):
+    def _simple(self, counter: str, pattern: re.Pattern[bytes], rest: bytes) -> bool:
+        if not pattern.match(rest):
             return False
-        self._phase.counts["viommu_translate"] += 1
+        self._phase.counts[counter] += 1
         return True
 
-    def _request(self, rest: bytes, counter: str, *, maps: bool) -> bool:
+    def _invalidation(self, rest: bytes) -> bool:
+        match = INVALIDATION.match(rest)
+        if match and match[1] in VTD_DESCRIPTORS:
+            self._phase.counts[VTD_DESCRIPTORS[match[1]]] += 1
+        return match is not None
+
+    def _request(self, counter: str, maps: bool, rest: bytes) -> bool:
         match = REQUEST.match(rest)
         if not match or (match[1] is not None) != maps:
             return False

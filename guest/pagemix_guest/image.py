@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .arch import ARCHITECTURES
 from .cpio import Archive
 from .elf import closure, is_elf, tool
 from .errors import GuestError, UsageError
@@ -99,6 +100,9 @@ def build_image(content: Content) -> bytes:
         else:
             mode = 0o755 if added.host.stat().st_mode & 0o100 else 0o644
             archive.file(added.guest, added.host.read_bytes(), mode)
+    loader = ARCHITECTURES[kernel.arch].loader_folder
+    if loader != "lib":
+        archive.link(loader, "lib")
     for name, library in sorted(closure(programs, kernel.arch).items()):
         archive.file(f"lib/{name}", library.read_bytes(), 0o755)
 

@@ -19,31 +19,49 @@ mount -t devpts pts /dev/pts
 mkdir -p /out /run/guest
 . /etc/guest/environment
 
+# The output disk answers when the host gets to it: what it does to the guest's
+# time is another thing in every boot. So its driver comes last.
+disk_module=
 finish() {
+	cd / || poweroff -f
+	# A command may have loaded it.
+	if [ -n "$disk_module" ] && [ ! -d /sys/module/virtio_blk ]; then
+		insmod "$disk_module" || echo "@pagemix-guest fail module $disk_module"
+	fi
+	tries=0
+	# Devices behind an IOMMU whose driver is a module appear a little later.
+	while [ ! -b /dev/vda ] && [ $tries -lt 50 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
 	# The status is the archive's last member: if it is there, all of it is.
-	cd / && tar cf /dev/vda out run/guest || echo "@pagemix-guest fail output disk"
+	if [ ! -b /dev/vda ] || ! tar cf /dev/vda out run/guest; then
+		echo "@pagemix-guest fail output disk"
+	fi
 	sync
 	poweroff -f
 }
 
+# Options of a module stand on the kernel's command line, NAME.OPTION=VALUE, as
+# modprobe takes them.
+read -r cmdline </proc/cmdline
 while read -r module; do
-	if ! insmod "$module"; then
+	name=${module##*/}
+	name=${name%.ko}
+	if [ "$name" = virtio_blk ]; then
+		disk_module=$module
+		continue
+	fi
+	options=
+	for word in $cmdline; do
+		case $word in "$name".*=*) options="$options ${word#"$name".}" ;; esac
+	done
+	# shellcheck disable=SC2086 # each option is a word
+	if ! insmod "$module" $options; then
 		echo "@pagemix-guest fail module $module"
 		poweroff -f
 	fi
 done </etc/guest/modules
-
-# Devices behind an IOMMU whose driver is a module appear a little later.
-tries=0
-while [ ! -b /dev/vda ]; do
-	tries=$((tries + 1))
-	[ $tries -le 50 ] || break
-	sleep 0.1
-done
-if [ ! -b /dev/vda ]; then
-	echo "@pagemix-guest fail no output disk"
-	poweroff -f
-fi
 
 n=0
 while [ -e /etc/guest/command-$n ]; do

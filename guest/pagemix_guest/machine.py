@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from . import fragments
+from .arch import ARCHITECTURES
 from .errors import UsageError, one_of
-from .kernel import ARCHITECTURES
 
 TARGET_FILE = "@target-file@"  # replaced by the boot's file
 
@@ -80,7 +81,7 @@ def check_target(target: str) -> None:
 KEYS = {
     "description": "one line for people",
     "arch": one_of(ARCHITECTURES),
-    "kernel": "version of Debian's kernel, such as 6.12",
+    "kernel": f"version of Debian's kernel, such as 6.12, or {one_of(fragments.names())}",
     "cpu": "QEMU's -cpu",
     "cpus": "1..8; more than 1 only with --clock emulated",
     "memory": "QEMU's -m with unit, such as 2G",
@@ -154,7 +155,7 @@ def parse_machine(text: str, name: str, path: Path) -> Machine:
         if not values.get(key) and (key not in OPTIONAL or values.get(key) == "" and key == "cpus"):
             raise UsageError(f"{path}: key '{key}' is missing or empty: {KEYS[key]}")
     _match(path, values, "arch", "|".join(ARCHITECTURES))
-    _match(path, values, "kernel", r"[0-9]+\.[0-9]+[0-9a-z.+~-]*")
+    _match(path, values, "kernel", r"[0-9]+\.[0-9]+[0-9a-z.+~-]*|" + "|".join(fragments.names()))
     _match(path, values, "memory", r"[1-9][0-9]*[MG]")
     try:
         check_targets(values["target"])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import os
 import re
@@ -16,21 +15,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .arch import ARCHITECTURES
 from .console import Console
 from .dtb import without_coherent_pci
 from .errors import GuestError, UsageError, checked, one_of
 from .machine import TARGET_FILE, Machine, target_arguments
+from .process import die_with_parent
 from .qmp import Monitor
 
-BINARIES = {"arm64": "qemu-system-aarch64"}
-CONSOLES = {"arm64": "ttyAMA0"}
 CLOCKS = {"instructions": ("-icount", "shift=0,sleep=off"), "emulated": ()}
-CONSOLE_EVENT = "pl011_write"
 
 # nokaslr: the same addresses, so the same instructions, in every boot.
+# randomize_kstack_offset: memset() of a structure on the kernel's stack takes
+# more or less instructions by its alignment, which would be another for every
+# system call. cryptomgr.notests: self-tests run for seconds after boot and take
+# every other tick from whoever is measured.
 # oops=panic, panic=-1: an oops ends the boot at once. A warning does not: the
 # run goes on, so that the log shows what follows, and fails at its end.
-KERNEL_ARGUMENTS = ("nokaslr", "printk.time=1", "ignore_loglevel", "oops=panic", "panic=-1")
+KERNEL_ARGUMENTS = ("nokaslr", "randomize_kstack_offset=off", "cryptomgr.notests",
+                    "printk.time=1", "ignore_loglevel", "oops=panic", "panic=-1")
 
 # Every boot begins at this date: the kernel seeds its random numbers with it,
 # and they decide where allocations land. Real dates are put in afterwards.
@@ -80,7 +83,7 @@ def board(machine: Machine) -> list[str]:
 
 def write_tree(machine: Machine, boot: Boot) -> None:
     """The device tree of a machine that is not coherent, made from QEMU's own."""
-    checked([BINARIES[machine.arch], "-nodefaults", "-no-user-config", "-display", "none",
+    checked([ARCHITECTURES[machine.arch].qemu, "-nodefaults", "-no-user-config", "-display", "none",
              *board(machine), "-machine", f"dumpdtb={boot.tree}"], what="QEMU's device tree")
     boot.tree.write_bytes(without_coherent_pci(boot.tree.read_bytes()))
 
@@ -92,9 +95,9 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
     if clock == "instructions" and machine.cpus != 1:
         raise UsageError(f"machine '{machine.name}': cpus = {machine.cpus} needs --clock emulated: "
                          "-icount runs one CPU")
-    binary = BINARIES[machine.arch]
+    arch = ARCHITECTURES[machine.arch]
     arguments = [
-        binary, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+        arch.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-monitor", "none", *board(machine), *CLOCKS[clock], "-seed", "1",
         "-rtc", f"base={GUEST_DATE},clock=vm",
         "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
@@ -104,15 +107,16 @@ def command_line(machine: Machine, boot: Boot, clock: str, append: Sequence[str]
         "-drive", f"if=none,id=output,format=raw,file={boot.disk}",
         "-device", "virtio-blk-pci,addr=05.0,drive=output",
         "-kernel", str(boot.vmlinuz), "-initrd", str(boot.initramfs),
-        "-append", " ".join((f"console={CONSOLES[machine.arch]}", *KERNEL_ARGUMENTS,
+        "-append", " ".join((f"console={arch.console}", *KERNEL_ARGUMENTS,
+                             *(arch.icount_arguments if clock == "instructions" else ()),
                              *machine.append, *append))]
     if not machine.dma_coherent:
         arguments += ["-dtb", str(boot.tree)]
     if machine.trace:
-        known = trace_events(binary)
-        for event in (CONSOLE_EVENT, *machine.trace):
+        known = trace_events(arch.qemu)
+        for event in (arch.console_event, *machine.trace):
             if event not in known:
-                raise GuestError(f"machine '{machine.name}': {version(binary)} has no trace event "
+                raise GuestError(f"machine '{machine.name}': {version(arch.qemu)} has no trace event "
                                  f"'{event}'")
             arguments += ["-trace", event]
         arguments += ["-D", str(boot.trace)]
@@ -125,11 +129,6 @@ def shown_command(arguments: Sequence[str], boot: Boot) -> list[str]:
     for path in (boot.initramfs, boot.disk, boot.target, boot.tree, boot.trace, boot.vmlinuz):
         shown = [re.sub(re.escape(str(path)) + r"(?![^,])", path.name, word) for word in shown]
     return shown
-
-
-def _die_with_parent() -> None:
-    # PR_SET_PDEATHSIG: a killed host program leaves no QEMU behind.
-    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
 
 
 class Interrupts:
@@ -177,7 +176,7 @@ def boot(arguments: Sequence[str], log: Path, console: Console, timeout: float,
         with subprocess.Popen([*arguments, *monitor.arguments()], pass_fds=(monitor.inherited,),
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, start_new_session=True,
-                              preexec_fn=_die_with_parent) as process:
+                              preexec_fn=die_with_parent) as process:
             monitor.started()
             try:
                 _follow(process, logged, console, monitor, interrupts, begin + timeout, ending,

@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from .arch import ARCHITECTURES
 from .build import PROGRAM, SOURCE, build_module, build_program, find_executable
 from .cache import cache_root
 from .console import Console, Screen
@@ -26,8 +27,8 @@ from .image import Added, Content, build_image
 from .kernel import fetch
 from .machine import Machine, uses_target_file
 from .pattern import write_pattern
-from .qemu import (BINARIES, CONSOLES, GUEST_DATE, Boot, Ending, boot, command_line, shown_command,
-                   version, write_tree)
+from .qemu import (GUEST_DATE, Boot, Ending, boot, command_line, shown_command, version,
+                   write_tree)
 
 CLOCK_KINDS = {"instructions": "instructions", "emulated": "emulated-ns"}
 DISK_BYTES = 1 << 30  # sparse; only what /out holds is written
@@ -64,7 +65,7 @@ def complete_command(command: Sequence[str], machine: Machine, clock: str) -> li
     if done[:2] == ["pagemix", "run"]:
         for option, value in (("--out", "/out"), ("--machine", machine.name),
                               ("--clock", CLOCK_KINDS[clock]),
-                              ("--marker", f"/dev/{CONSOLES[machine.arch]}")):
+                              ("--marker", f"/dev/{ARCHITECTURES[machine.arch].console}")):
             if not any(word == option or word.startswith(option + "=") for word in done):
                 done += [option, value]
     return done
@@ -77,7 +78,7 @@ def build_targets(added: Sequence[str]) -> list[str]:
 
 
 def added_file(text: str, arch: str) -> Added:
-    """FILE[:GUESTPATH]; FILE may also name an executable (a CMake target) of the cross build."""
+    """FILE[:GUESTPATH]; FILE may also name an executable (a CMake target) of the build."""
     name, _, guest = text.partition(":")
     if guest and not guest.startswith("/"):
         raise UsageError(f"--add {text}: the guest path must start with '/'")
@@ -109,8 +110,8 @@ def execute(request: Request) -> int:
         kernel=kernel,
         commands=[complete_command(command, machine, request.clock)
                   for command in request.commands],
-        environment={"CONSOLE": CONSOLES[machine.arch]},
-        modules=machine.modules, own_modules=[build_module(kernel)], files=programs,
+        environment={"CONSOLE": ARCHITECTURES[machine.arch].console},
+        modules=machine.modules, own_modules=[build_module(kernel, say)], files=programs,
         configs=SOURCE / "configs")
     image = build_image(content)
 
@@ -255,7 +256,7 @@ def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Pa
     """Writes events.json and the counters, the dates and the origin in run.json."""
     run: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
     real_dates(run, begun)
-    guest = {"qemu_version": version(BINARIES[request.machine.arch]),
+    guest = {"qemu_version": version(ARCHITECTURES[request.machine.arch].qemu),
              "qemu_command": shown_command(arguments, files),
              "command": request.host_command}
     run.setdefault("context", {}).setdefault("pagemix", {})["guest"] = guest

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlparse
 
+from .errors import GuestError
+
 # Suites by position instead of by name, which a host may use for its own.
 POSITIONS = ("stable", "oldstable", "oldoldstable", "testing", "unstable")
 
@@ -39,6 +41,10 @@ class Source:
         lines += [f"{key}: {value}" for key, value in sorted(self.options.items())]
         return "\n".join(lines) + "\n"
 
+
+# Debian's later kernels, compiled with later tools than this host may have.
+NEWER_CODENAME = "trixie"
+NEWER_SUITES = (NEWER_CODENAME + "-backports",)
 
 KEPT_OPTIONS = ("Check-Valid-Until", "Check-Date", "Trusted", "By-Hash", "Allow-Insecure")
 
@@ -146,3 +152,22 @@ def debian_sources(files: Iterable[Path], codename: str) -> list[Source]:
     """The host's entries for Debian's archive, of the host's own release."""
     kept = (of_suite(source, codename) for source in read_sources(files) if is_debian(source))
     return [source for source in kept if source is not None]
+
+
+def archive_source(sources: Iterable[Source]) -> Source:
+    """The first that is the archive itself: security archives lack most packages."""
+    for source in sources:
+        if not any("security" in text for text in (*source.uris, *source.suites)):
+            return source
+    raise GuestError("no Debian archive of this host's release among its package sources")
+
+
+def further_sources(sources: Iterable[Source], suites: Iterable[str]) -> list[Source]:
+    """Those of `suites` that are not among `sources`, on the mirror of these."""
+    have = list(sources)
+    lacking = tuple(suite for suite in suites
+                    if not any(suite in source.suites for source in have))
+    if not lacking:
+        return []
+    mirror = archive_source(have)
+    return [Source(mirror.uris, lacking, ("main",), mirror.signed_by, mirror.options)]
