@@ -13,14 +13,15 @@ import numpy as np
 from . import names, tables_use
 from .data import Rows, cell
 from .fields import RunError
-from .load import Run
+from .load import Benchmark, Block, Run
 from .stats import summarize
 from .tables_use import Bar, BarTable
 
 FAMILY = "alloc_series"
-PARTS = ("compaction", "reclaim", "zero", "kswapd", "kcompactd", "others", "idle", "other", "rest")
+PARTS = ("compaction", "reclaim", "zero", "kswapd", "kcompactd", "others", "idle", "interrupts",
+         "other", "rest")
 # `part_other` by who had the CPU, where the run says so.
-OFF = ("kswapd", "kcompactd", "others", "idle")
+OFF = ("kswapd", "kcompactd", "others", "idle", "interrupts")
 MEMORY = ("fresh", "enough", "low", "fragmented", "pinned", "aged")  # in the order of distress
 _COLUMNS = ["orders", "gfp", "memory", "set", "allocation", "usec", "order8", "order4", "order0"]
 _GFP = ("high", "mid", "low")
@@ -45,11 +46,14 @@ class Series:
     unit: str
     source: str  # label of the run, or "published"
     traced: bool = True  # False: the series that the cost of tracing is told by
+    bytes: int = 0  # of one allocation; 0 where it is not said
 
     @property
     def title(self) -> str:
         heap = f", {self.heap} heap" if self.heap else ""
-        return f"{self.policy}{heap}, memory {self.memory}{'' if self.traced else ', not traced'}"
+        size = f", {names.bytes_words(self.bytes)}" if self.bytes else ""
+        traced = "" if self.traced else ", not traced"
+        return f"{self.policy}{heap}{size}, memory {self.memory}{traced}"
 
     @property
     def all(self) -> list[Allocation]:
@@ -65,11 +69,13 @@ class Series:
 
     def rows(self) -> Rows:
         """The data behind a panel, a header first."""
+        kinds = sorted({name for a in self.all for name in a.parts}, key=_part_rank)
         head = ("source", "policy", "heap", "memory", "set", "allocation", self.unit,
-                *(f"order {order}" for order in self.orders))
+                *(f"order {order}" for order in self.orders), *kinds)
         return (head, *(
             (self.source, self.policy, self.heap, self.memory, str(place), str(a.number),
-             cell(a.cost), *(cell(a.chunks.get(order, 0.0)) for order in self.orders))
+             cell(a.cost), *(cell(a.chunks.get(order, 0.0)) for order in self.orders),
+             *(cell(a.parts.get(kind)) for kind in kinds))
             for place, one in enumerate(self.sets, 1) for a in one))
 
     @property
@@ -83,29 +89,31 @@ class Series:
                 f"max {names.count_words(summary.max)}, n = {summary.n}; mean chunks {mean}")
 
 
+def _part_rank(name: str) -> tuple[int, str]:
+    return (PARTS.index(name) if name in PARTS else len(PARTS), name)
+
+
 def memory_rank(state: str) -> tuple[int, str]:
     return (MEMORY.index(state), "") if state in MEMORY else (len(MEMORY), state)
 
 
 def _sorted(series: list[Series]) -> list[Series]:
-    return sorted(series, key=lambda s: (memory_rank(s.memory), names.mix_rank(s.policy), s.heap,
-                                         not s.traced))
+    return sorted(series, key=lambda s: (names.size_rank(s.bytes), memory_rank(s.memory),
+                                         names.mix_rank(s.policy), s.heap, not s.traced))
 
 
 def of_run(run: Run, label: str) -> list[Series]:
     """Series of a run's entries, by state of memory and policy."""
-    found: dict[tuple[str, str, str, bool], dict[int, dict[int, Allocation]]] = {}
+    found: dict[tuple[str, str, str, bool, int], dict[int, dict[int, Allocation]]] = {}
     for benchmark in run.benchmarks.values():
         params = dict(benchmark.name.params)
         number = params.get("allocation", "")
-        if benchmark.name.family != FAMILY or not number.isdigit():
+        if not _one_of_a_series(benchmark):
             continue
+        size = params.get("bytes", "")
         key = (params.get("mix", ""), params.get("memory", "fresh"), params.get("heap", ""),
-               params.get("trace") != "off")
-        start = 0
-        for block in benchmark.blocks:
-            part = benchmark.samples[start:start + block.iterations]
-            start += block.iterations
+               params.get("trace") != "off", int(size) if size.isdigit() else 0)
+        for block, part in benchmark.by_block():
             chunks = {int(k[len("chunks_order"):]): v for k, v in block.counters.items()
                       if k.startswith("chunks_order") and k[len("chunks_order"):].isdigit() and v}
             found.setdefault(key, {}).setdefault(block.index, {})[int(number)] = Allocation(
@@ -114,8 +122,46 @@ def of_run(run: Run, label: str) -> list[Series]:
         Series(policy, memory, heap,
                tuple(tuple(allocations[n] for n in sorted(allocations))
                      for _, allocations in sorted(sets.items())),
-               run.clock.unit, label, traced)
-        for (policy, memory, heap, traced), sets in found.items()])
+               run.clock.unit, label, traced, size)
+        for (policy, memory, heap, traced, size), sets in found.items()])
+
+
+def _one_of_a_series(benchmark: Benchmark) -> bool:
+    return (benchmark.name.family == FAMILY
+            and dict(benchmark.name.params).get("allocation", "").isdigit())
+
+
+def pooled(run: Run) -> dict[str, Benchmark]:
+    """The run's benchmarks, each series of allocations as one: a single allocation has a sample
+    a set, too few to compare. A block is then a set, its chunks the mean of an allocation."""
+    result: dict[str, Benchmark] = {}
+    series: dict[str, list[Benchmark]] = {}
+    for text, benchmark in run.benchmarks.items():
+        if _one_of_a_series(benchmark):
+            whole = "/".join(part for part in text.split("/")
+                             if not part.startswith("allocation:"))
+            series.setdefault(whole, []).append(benchmark)
+        else:
+            result[text] = benchmark
+    return result | {text: _pool(text, parts) for text, parts in series.items()}
+
+
+def _pool(text: str, parts: list[Benchmark]) -> Benchmark:
+    by_set: dict[int, list[tuple[Block, np.ndarray]]] = {}
+    for benchmark in parts:
+        for block, samples in benchmark.by_block():
+            by_set.setdefault(block.index, []).append((block, samples))
+    blocks: list[Block] = []
+    samples: list[np.ndarray] = []
+    for index, found in sorted(by_set.items()):
+        chunks = {key for block, _ in found for key in block.counters
+                  if key.startswith("chunks_order")}
+        count = sum(block.iterations for block, _ in found)
+        blocks.append(Block(index, count, {
+            key: sum(block.counters.get(key, 0.0) * block.iterations for block, _ in found) / count
+            for key in sorted(chunks)}))
+        samples += [part for _, part in found]
+    return Benchmark(names.parse(text), tuple(blocks), np.concatenate(samples))
 
 
 def _parts(counters: dict[str, float]) -> dict[str, float]:

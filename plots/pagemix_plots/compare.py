@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from . import names, pairs
+from . import alloc_series, names, noise, pairs
 from .fields import RunError
 from .load import Benchmark, Run
+from .names import Name
+from .noise import Floor
 from .pairs import Shift
 
 BETTER, WORSE, SAME, FEW = "better", "worse", "same", "too few"
@@ -20,12 +19,11 @@ VERDICTS = {
     SAME: "no difference at the noise floor",
     FEW: "too few samples for an interval",
 }
-# The part of A/A shifts that lie below the floor.
-FLOOR_QUANTILE = 0.95
-LEAST_FLOOR = 0.001  # a tenth of a percent: less is not claimed of any clock
 # What the guest counts does not depend on the clock, nor does what is predicted.
 COUNTS = ("smmu_cmd_tlbi", "smmu_cmd_sync", "iotlb_hit", "iotlb_miss", "viommu_map",
-          "viommu_unmap", "map_calls", "unmap_calls", "tlbi_predicted", "runs")
+          "viommu_unmap", "map_calls", "unmap_calls", "tlbi_predicted",
+          "sync_predicted", "vtd_inv_iotlb", "vtd_inv_wait", "vtd_inv_predicted",
+          "amd_inv_pages", "amd_completion_wait", "runs")
 COUNT_PREFIXES = ("leaves_", "chunks_order")
 
 
@@ -33,10 +31,11 @@ COUNT_PREFIXES = ("leaves_", "chunks_order")
 class Row:
     """One benchmark. `p` holds for all rows of the comparison together (Holm)."""
 
-    name: names.Name
+    name: Name
     shift: Shift
     p: float
     verdict: str  # BETTER, WORSE, SAME, FEW
+    floor: float  # as a part of the base's median
 
     @property
     def part(self) -> float | None:
@@ -45,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True)
 class CountRow:
-    name: names.Name
+    name: Name
     counter: str
     base: float
     other: float
@@ -56,7 +55,7 @@ class Comparison:
     base: str
     other: str
     unit: str
-    floor: float  # as a part of the base's median
+    floor: Floor
     rows: tuple[Row, ...]
     counts: tuple[CountRow, ...]  # only those that differ
     counted: int  # counters that both sides have
@@ -70,38 +69,13 @@ class Comparison:
                 and (row.part is None or row.part > above)]
 
 
-def noise_floor(runs: Iterable[Run]) -> float:
-    """A/A: even blocks of each benchmark against its odd blocks.
-
-    Blocks are interleaved over the whole run, so that both halves met the same
-    drift. The floor is below the shift of one in twenty benchmarks; LEAST_FLOOR
-    where no benchmark has two blocks.
-    """
-    shifts = [abs(part) for run in runs for _, shift in halves(run)
-              if (part := shift.part(shift.shift)) is not None]
-    return max(LEAST_FLOOR, float(np.quantile(shifts, FLOOR_QUANTILE))) if shifts else LEAST_FLOOR
-
-
-def halves(run: Run) -> list[tuple[names.Name, Shift]]:
-    """Each benchmark's even blocks against its odd ones."""
-    result: list[tuple[names.Name, Shift]] = []
-    for benchmark in run.benchmarks.values():
-        sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        start = 0
-        for place, block in enumerate(benchmark.blocks):
-            sides[place % 2].append(benchmark.samples[start:start + block.iterations])
-            start += block.iterations
-        if sides[1]:
-            result.append((benchmark.name, pairs.compare(*(np.concatenate(s) for s in sides))))
-    return result
-
-
-def judge(found: list[tuple[names.Name, Shift]], floor: float) -> tuple[Row, ...]:
-    """Corrects for the number of comparisons, then names a difference only if it is sure and
-    larger than the floor."""
-    corrected = pairs.holm([shift.p for _, shift in found])
-    return tuple(Row(name, shift, p, _verdict(shift, p, floor))
-                 for (name, shift), p in zip(found, corrected, strict=True))
+def judge(found: list[tuple[Name, Name, Shift]], floor: Floor) -> tuple[Row, ...]:
+    """Of (base, other, shift): corrects for the number of comparisons, then names a difference only
+    if it is sure and larger than the floor of both."""
+    corrected = pairs.holm([shift.p for *_, shift in found])
+    return tuple(Row(base, shift, p, _verdict(shift, p, least), least)
+                 for (base, other, shift), p in zip(found, corrected, strict=True)
+                 for least in [floor.of(base, other)])
 
 
 def _verdict(shift: Shift, p: float, floor: float) -> str:
@@ -114,14 +88,18 @@ def _verdict(shift: Shift, p: float, floor: float) -> str:
     return WORSE if shift.shift > 0 else BETTER
 
 
-def runs(base: Run, other: Run, base_label: str, other_label: str) -> Comparison:
-    """Benchmarks of the same name. RunError when the runs have nothing that compares."""
-    shared = [name for name in base.benchmarks if name in other.benchmarks]
-    alone = sorted(set(base.benchmarks) ^ set(other.benchmarks))
+def runs(base: Run, other: Run, base_label: str, other_label: str,
+         floor: Floor | None = None) -> Comparison:
+    """Benchmarks of the same name. `floor` is one known beside that within the runs, such as that
+    between boots. RunError when the runs have nothing that compares."""
+    left, right = alloc_series.pooled(base), alloc_series.pooled(other)
+    shared = [name for name in left if name in right]
+    alone = sorted(set(left) ^ set(right))
     refused = _clocks(base, other)
-    sides = [(base.benchmarks[name], other.benchmarks[name]) for name in sorted(shared)]
-    comparison = _compare(sides, noise_floor([base, other]), base_label, other_label,
-                          base.clock.unit, refused, _differences(base, other), tuple(alone))
+    sides = [(left[name], right[name]) for name in sorted(shared)]
+    comparison = _compare(sides, noise.within([base, other]).join(floor or Floor()), base_label,
+                          other_label, base.clock.unit, refused, noise.differences(base, other),
+                          tuple(alone))
     if not shared:
         raise RunError(f"{base_label} and {other_label}: no benchmark in common")
     if refused and not comparison.counted:
@@ -132,25 +110,45 @@ def runs(base: Run, other: Run, base_label: str, other_label: str) -> Comparison
 
 def mixes(run: Run, label: str, base: str, other: str) -> Comparison:
     """Two mixes of one run, on the same buffers. RunError when one was not measured."""
-    by_text: dict[str, Benchmark] = {}
-    for benchmark in run.benchmarks.values():
-        if dict(benchmark.name.params).get("mix") == other:
-            by_text[benchmark.name.text.replace(f"/mix:{other}", f"/mix:{base}", 1)] = benchmark
-    sides = [(run.benchmarks[text], benchmark) for text, benchmark in sorted(by_text.items())
-             if text in run.benchmarks]
-    if not sides:
-        known = sorted({mix for b in run.benchmarks.values()
-                        if (mix := dict(b.name.params).get("mix"))}, key=names.mix_rank)
-        raise RunError(f"{run.folder}: no benchmark of both mix {base} and mix {other}; "
+    benchmarks = alloc_series.pooled(run)
+    found = {benchmark.name.text.replace(f"/mix:{other}", f"/mix:{base}", 1): benchmark
+             for benchmark in benchmarks.values()
+             if dict(benchmark.name.params).get("mix") == other}
+    sides = [(benchmarks[text], benchmark) for text, benchmark in sorted(found.items())
+             if text in benchmarks]
+    known = sorted({mix for b in run.benchmarks.values()
+                    if (mix := dict(b.name.params).get("mix"))}, key=names.mix_rank)
+    return _within(run, label, "mix", (base, other), sides, known)
+
+
+def domains(run: Run, label: str, base: str, other: str) -> Comparison:
+    """Two domain modes of one run, on the same buffers. RunError when one was not measured."""
+    own = run.iommu.domain_mode
+    by_mode: dict[str, dict[str, Benchmark]] = {}
+    for text, benchmark in alloc_series.pooled(run).items():
+        mode = dict(benchmark.name.params).get("domain", own)
+        by_mode.setdefault(mode, {})[names.without_domain(text, mode)] = benchmark
+    sides = [(benchmark, by_mode.get(other, {})[text])
+             for text, benchmark in sorted(by_mode.get(base, {}).items())
+             if text in by_mode.get(other, {})]
+    return _within(run, label, "domain mode", (base, other), sides, sorted(by_mode))
+
+
+def _within(run: Run, label: str, what: str, pair: tuple[str, str],
+            sides: list[tuple[Benchmark, Benchmark]], known: list[str]) -> Comparison:
+    base, other = pair
+    if not sides or base == other:
+        raise RunError(f"{run.folder}: no benchmark of both {what} {base} and {what} {other}; "
                        f"it has {', '.join(known) or 'none'}")
-    return _compare(sides, noise_floor([run]), f"{label}, {base}", f"{label}, {other}",
+    return _compare(sides, noise.within([run]), f"{label}, {base}", f"{label}, {other}",
                     run.clock.unit, _noise(run), (), ())
 
 
-def _compare(sides: list[tuple[Benchmark, Benchmark]], floor: float, base: str, other: str,
+def _compare(sides: list[tuple[Benchmark, Benchmark]], floor: Floor, base: str, other: str,
              unit: str, refused: str, differs: tuple[tuple[str, str, str], ...],
              alone: tuple[str, ...]) -> Comparison:
-    found = [] if refused else [(a.name, pairs.compare(a.samples, b.samples)) for a, b in sides]
+    found = [] if refused else [
+        (a.name, b.name, pairs.compare(a.samples, b.samples)) for a, b in sides]
     counts: list[CountRow] = []
     counted = 0
     for a, b in sides:
@@ -186,16 +184,3 @@ def _clocks(base: Run, other: Run) -> str:
         return (f"clocks {base.clock.kind} and {other.clock.kind} do not compare: costs are left "
                 "out, counts are not")
     return _noise(base)
-
-
-def _differences(base: Run, other: Run) -> tuple[tuple[str, str, str], ...]:
-    """What would explain a shift besides the thing that is meant to be compared."""
-    sides = [(("machine", r.machine), ("kernel", r.kernel["release"]),
-              ("kernel command line", r.kernel["cmdline"]), ("IOMMU", r.iommu.driver or "none"),
-              ("page sizes", hex(r.iommu.pgsize_bitmap)), ("granule", str(r.iommu.granule)),
-              ("domain mode", r.iommu.domain_mode), ("CPU", f"{r.cpu['count']} x {r.cpu['model']}"),
-              ("governor", r.cpu["governor"] or "none"), ("target", r.target.get("id", "none")),
-              ("module", r.module_version), ("source revision", r.git), ("seed", str(r.seed)))
-             for r in (base, other)]
-    return tuple((what, left, right) for (what, left), (_, right) in zip(*sides, strict=True)
-                 if left != right)

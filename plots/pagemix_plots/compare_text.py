@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import html
 import pathlib
-import textwrap
 from collections.abc import Sequence
 
-from . import compare, names
+from . import compare, mail, names, noise
 from .compare import VERDICTS, Comparison, CountRow, Row
-from .load import Run
 from .names import Name
 from .tables import n_words
 
-COLUMNS = 72
 _SIZES = ("bytes", "window")
 
 
@@ -91,7 +88,7 @@ def summary(found: Comparison) -> str:
     counts = {kind: sum(1 for row in found.rows if row.verdict == kind) for kind in VERDICTS}
     said = [f"{n:,} {kind}" for kind, n in counts.items() if n]
     return (f"Of {len(found.rows):,} benchmarks: {names.list_words(said)}; noise floor "
-            f"{found.floor * 100:.2g} %.")
+            f"from {found.floor.source}.")
 
 
 def count_groups(found: Sequence[CountRow]) -> list[tuple[str, list[str]]]:
@@ -106,23 +103,23 @@ def count_groups(found: Sequence[CountRow]) -> list[tuple[str, list[str]]]:
 
 def text(found: Comparison) -> str:
     """Markdown that fits a mail of 72 columns, paragraphs wrapped and no line longer."""
-    lines = [*_wrap(f"{found.other} against {found.base}, {found.unit}"), ""]
-    lines += _wrap(summary(found))
+    lines = [*mail.wrap(f"{found.other} against {found.base}, {found.unit}"), ""]
+    lines += mail.wrap(summary(found))
     for what, left, right in found.differs:
-        lines += _wrap(f"Not the same: {what}: {left or 'none'} and {right or 'none'}.")
+        lines += mail.wrap(f"Not the same: {what}: {left or 'none'} and {right or 'none'}.")
     for title, kind, rows in grouped(found.rows):
         counts = {n for _, row in rows for n in row.shift.n}
-        lines += ["", *_wrap(f"{title} ({n_words(counts)})"), "", *_table(kind, rows)]
+        lines += ["", *mail.wrap(f"{title} ({n_words(counts)}, {floors_words(rows)})"), "",
+                  *_table(kind, rows)]
     if found.counts:
         lines += ["", "Counts that differ:", ""]
         for words, where in count_groups(found.counts):
             more = f" (and {len(where) - 1} more)" if len(where) > 1 else ""
-            lines += textwrap.wrap(f"- {words} in {where[0]}{more}", COLUMNS,
-                                   subsequent_indent="  ")
+            lines += mail.item(f"{words} in {where[0]}{more}")
     if found.alone:
-        lines += ["", *_wrap(f"Only on one side: {len(found.alone)} benchmarks, first "
+        lines += ["", *mail.wrap(f"Only on one side: {len(found.alone)} benchmarks, first "
                              f"{found.alone[0]}.")]
-    lines += ["", *_wrap(legend(found))]
+    lines += ["", *mail.wrap(legend(found))]
     return "\n".join(lines) + "\n"
 
 
@@ -130,55 +127,50 @@ def legend(found: Comparison) -> str:
     if found.refused:
         return "Counts are exact; they do not depend on the clock."
     return ("shift: Hodges-Lehmann, part of the base's median, with its 95 % interval; a "
-            "difference is named when it is larger than the noise floor (even against odd "
-            "blocks of the same benchmark) and Mann-Whitney's p is below 0.05 after Holm's "
-            "correction.")
-
-
-def _wrap(words: str) -> list[str]:
-    return textwrap.wrap(words, COLUMNS)
+            "difference is named when it is larger than its noise floor and "
+            "Mann-Whitney's p is below 0.05 after Holm's correction.")
 
 
 def _table(kind: str, rows: list[tuple[str, Row]]) -> list[str]:
-    head = [kind, "base", "other", "shift", "95 %", "verdict"]
-    cells = [[label, names.short_words(row.shift.base_median),
-              names.short_words(row.shift.other_median), part_words(row.part),
-              interval_words(row), row.verdict] for label, row in rows]
-    widths = [max(len(row[i]) for row in [head, *cells]) for i in range(len(head))]
-    spare = COLUMNS - sum(widths) - 3 * len(widths) - 1
-    if spare < 0:  # a long label gives way: it is shortened in its middle
-        widths[0] = max(6, widths[0] + spare)
-        cells = [[_short(row[0], widths[0]), *row[1:]] for row in cells]
-        head[0] = head[0][:widths[0]]
-
-    def line(row: list[str]) -> str:
-        return "| " + " | ".join(cell.ljust(width) if i in (0, 5) else cell.rjust(width)
-                                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-                                 ) + " |"
-
-    rule = "|" + "|".join("-" * (w + 1) + (":" if i not in (0, 5) else "-")
-                          for i, w in enumerate(widths)) + "|"
-    return [line(head), rule, *map(line, cells)]
+    return mail.table([kind, "base", "other", "shift", "95 %", "verdict"], [
+        [label, names.short_words(row.shift.base_median), names.short_words(row.shift.other_median),
+         part_words(row.part), interval_words(row), row.verdict] for label, row in rows],
+        left=(0, 5))
 
 
-def _short(label: str, width: int) -> str:
-    return label if len(label) <= width else label[:width - 4] + ".." + label[-2:]
+LEGEND = (f"floor: what {noise.QUANTILE * 100:.0f} % of the group's benchmarks stay below, "
+          f"{noise.LEAST * 100:.1f} % at least; one that differs more has its own:")
+MOST_NAMED = 5
 
 
-def noise(run: Run, label: str) -> str:
-    """The noise floor of one run and the benchmarks that make it."""
-    found = compare.halves(run)
-    floor = compare.noise_floor([run])
-    lines = _wrap(f"{label}: noise floor {floor * 100:.2g} % of the median (A/A: even against "
-                  f"odd blocks of {len(found)} benchmarks)")
-    if not found:
-        lines += _wrap("No benchmark has two blocks: the floor is what is claimed of no clock.")
-    parts = [(abs(part), name.text, shift) for name, shift in found
-             if (part := shift.part(shift.shift)) is not None]
-    for part, name, shift in sorted(parts, key=lambda item: -item[0])[:5]:
-        lines += textwrap.wrap(f"- {part_words(shift.part(shift.shift))} {name}", COLUMNS,
-                               subsequent_indent="  ")
+def noise_text(title: str, shifts: noise.Shifts, source: str) -> str:
+    """A/A: the floor of each family and where it comes from."""
+    floor = noise.floor_of(shifts, source)
+    lines = [*mail.wrap(f"{title}: noise floor, {source}"), ""]
+    if not shifts:
+        return "\n".join([*lines, *mail.wrap(
+            f"No benchmark has two blocks: the floor is {floor_words(noise.LEAST)}, the least "
+            "that is claimed of any clock.")]) + "\n"
+    rows = []
+    for group in floor.by_group:
+        own = [floor.by_name[name.text] for name, _ in shifts
+               if noise.group_of(name) == group and name.text in floor.by_name]
+        rows.append([group, f"{len(own):,}", floor_words(floor.of_group(group)),
+                     floor_words(max(own))])
+    lines += [*mail.table(["group", "n", "floor", "largest"], rows), "", *mail.wrap(LEGEND)]
+    for text in sorted(floor.by_name, key=lambda text: -floor.by_name[text])[:MOST_NAMED]:
+        lines += mail.item(f"{floor_words(floor.by_name[text])} {text}")
     return "\n".join(lines) + "\n"
+
+
+def floor_words(floor: float) -> str:
+    return f"{floor * 100:.0f} %" if floor >= 0.1 else f"{floor * 100:.2g} %"
+
+
+def floors_words(rows: Sequence[tuple[str, Row]]) -> str:
+    found = sorted({row.floor for _, row in rows})
+    low, high = floor_words(found[0]), floor_words(found[-1])
+    return f"floor {low}" if low == high else f"floor {low} to {high}"
 
 
 def document(found: Sequence[Comparison], links: Sequence[tuple[str, str]] = ()) -> str:
@@ -230,7 +222,8 @@ def _html_table(title: str, kind: str, rows: list[tuple[str, Row]], unit: str) -
         f"<td class=\"n\">{part_words(row.part)}<small>{interval_words(row)}</small></td>"
         f"<td class=\"verdict-{row.verdict.replace(' ', '-')}\">{row.verdict}</td></tr>"
         for label, row in rows)
-    return (f"<h3>{html.escape(title)} <span class=\"none\">({counts})</span></h3>"
+    return (f"<h3>{html.escape(title)} <span class=\"none\">({counts}, {floors_words(rows)})</span>"
+            "</h3>"
             f"<div class=\"wide\" tabindex=\"0\" role=\"region\" "
             f"aria-label=\"{html.escape(title)}\"><table><thead><tr><th>{html.escape(kind)}</th>"
             f"<th class=\"n\">base, {html.escape(unit)}</th><th class=\"n\">other</th>"

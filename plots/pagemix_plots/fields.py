@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-import math
 import pathlib
 from typing import Any, Iterator
+
+
+LARGEST = 2.0 ** 64  # nothing counts further
 
 
 class RunError(Exception):
@@ -92,12 +94,12 @@ class Fields:
         return value
 
     def number(self, key: str) -> float:
-        """A finite number that is not negative."""
+        """A number from 0 to LARGEST."""
         value = self.any(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.wrong(key, "a number")
-        if not math.isfinite(value) or value < 0:
-            raise self.wrong(key, "a finite number of at least 0")
+        if not 0 <= value <= LARGEST:  # NaN is not
+            raise self.wrong(key, "a number from 0 to 2^64")
         return float(value)
 
     def texts(self, key: str) -> tuple[str, ...]:

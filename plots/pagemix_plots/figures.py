@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from . import names
 from .stats import Summary
 from .svg import GRID, STYLE
-from .tables import CostTable, CountTable, PartsTable, Series
+from .tables import COMMAND_PAIRS, CostTable, CountTable, PartsTable, Series
 
 # Okabe and Ito's colours, those that hold on white and on dark pages. Series
 # differ by marker and line as well, parts by hatch: colour is never alone.
@@ -23,31 +23,37 @@ BLUE, VERMILLION, GREEN, SKY, ORANGE, PURPLE = (
 # colour, marker, filled, line
 MARKS: dict[str, tuple[str, str, bool, str]] = {
     "scattered": (BLUE, "o", True, "-"),
+    "attempt": (BLUE, "o", True, "-"),
     "buddy": (VERMILLION, "s", False, "--"),
     "map_sgtable": (BLUE, "o", True, "-"),
     "vfio_map": (VERMILLION, "D", False, "--"),
-    "TLBI": (BLUE, "o", True, "-"),
-    "SYNC": (VERMILLION, "s", False, "--"),
-    "MAP": (BLUE, "o", True, "-"),
-    "UNMAP": (VERMILLION, "s", False, "--"),
+    **{first: (BLUE, "o", True, "-") for first, _ in COMMAND_PAIRS},
+    **{second: (VERMILLION, "s", False, "--") for _, second in COMMAND_PAIRS},
 }
 SERIES_WORDS = {"buddy": "buddy (as allocated)"}
-# Part fills, smallest part first.
-FILLS = ((SKY, ""), (BLUE, "///"), (ORANGE, "\\\\\\"), (GREEN, "xx"), (PURPLE, "--"),
-         (VERMILLION, "||"))
+# Part fills, smallest part first: hues that stay apart without red or green
+# cones, each eight steps lighter than the one before, so that grey keeps them apart.
+FILLS = (("#0A72AF", ""), ("#CE6135", "///"), ("#18AA7E", "\\\\\\"), ("#E595C8", "xx"),
+         ("#F7BD55", "--"), ("#B2ECFD", "||"))
 
 # Drawn on the fills, which are the same on every page: legible on all of them.
 HATCH = "#14181c"
 
+MOST_NAMED = 4  # lines that are named beside them
+LEAST_GAP = 0.07  # of the axes' height, between two names
 WIDTH = 4.8  # inches of 72 units; fits a phone at about nine pixels a character
 
 
-def new_figure(height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure with one row of axes, in the style of svg.STYLE."""
+def new_figure(height: float, count: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure of `count` axes in rows of `columns`, each `height` inches, in the style of
+    svg.STYLE."""
+    rows = math.ceil(count / columns)
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH * columns, height), layout="constrained")
-        axes = figure.subplots(1, columns, squeeze=False)[0]
-    return figure, list(axes)
+        figure = Figure(figsize=(WIDTH * columns, height * rows), layout="constrained")
+        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
 
 
 def row_height(rows: int) -> float:
@@ -69,7 +75,7 @@ def cost_by_order(ax: Axes, table: CostTable, title: str,
         legend = _label_lines(ax, table, places)
         ax.set_yscale("log")
         ax.set_ylim(limits or cost_limits([table]))
-        ax.set_xlim(-0.45, len(places) - 0.5)
+        ax.set_xlim(-0.65, len(places) - 0.5)
         ax.set_xticks(list(places.values()),
                       [f"{c}\n{table.notes[c]}" if c in table.notes else c for c in places])
         ax.set_xlabel("order of the chunks")
@@ -267,6 +273,23 @@ def rows_axis(ax: Axes, words: list[str]) -> None:
     ax.set_ylim(len(words) - 0.5, -0.5)  # the first row on top
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
+
+
+def names_at_ends(ax: Axes, ends: dict[str, tuple[float, float]]) -> bool:
+    """Writes each line's name right of its last mark, where lines are few and their ends apart.
+
+    `ends` are points of the axes' final limits. False, and nothing is written, where a
+    legend is to name them.
+    """
+    heights = sorted(ax.transLimits.transform(ax.transScale.transform(end))[1]
+                     for end in ends.values())
+    gaps = [high - low for low, high in zip(heights, heights[1:], strict=False)]
+    if len(ends) > MOST_NAMED or any(gap < LEAST_GAP for gap in gaps):
+        return False
+    for name, end in ends.items():
+        ax.annotate(SERIES_WORDS.get(name, name), end, va="center", fontsize=9.5,
+                    xytext=(7, 0), textcoords="offset points", annotation_clip=False)
+    return True
 
 
 def legend_above(ax: Axes, columns: int = 4) -> None:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from . import figures
+from . import figures, names
 from .alloc_series import Series
 from .figures import FILLS, HATCH
 from .figures_use import LINES
@@ -60,8 +60,9 @@ def series_panel(top: Axes, bottom: Axes, series: Series, bounds: tuple[float, f
             top.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), borderaxespad=0.2, ncols=4,
                        fontsize=8.5, handlelength=1.6, columnspacing=1.0)
         heap = f", {series.heap} heap" if series.heap else ""
+        size = f", {names.bytes_words(series.bytes)}" if series.bytes else ""
         figures.titles(top, f"{series.policy}, memory {series.memory}",
-                       f"{series.source}{heap}, n = {len(series.all)}", legend=bool(lines))
+                       f"{series.source}{heap}{size}, n = {len(series.all)}", legend=bool(lines))
 
 
 def _chunks(ax: Axes, series: Series, fills: dict[int, tuple[str, str]]) -> None:

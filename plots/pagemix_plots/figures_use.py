@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -29,21 +30,29 @@ def reach_misses(ax: Axes, table: ReachTable, title: str) -> None:
     """Misses per access against the working set (log): a line and a knee for each mix."""
     with matplotlib.rc_context(STYLE):
         for index, curve in enumerate(table.curves):
-            _line(ax, index, curve, [p.misses or 0.0 for p in curve.points])
+            _line(ax, index, curve, _misses(curve))
             _knee(ax, index, curve.by_misses)
         top = max(p.misses or 0.0 for c in table.curves for p in c.points)
         ax.set_ylim(-0.04 * max(top, 1.0), 1.08 * max(top, 1.0))
         ax.yaxis.set_major_locator(MaxNLocator(6))
-        _finish(ax, table, title, "IOTLB misses per access")
+        _finish(ax, table, title, "IOTLB misses per access", _misses)
+
+
+def _misses(curve: Curve) -> list[float]:
+    return [point.misses or 0.0 for point in curve.points]
+
+
+def _costs(curve: Curve) -> list[float]:
+    return [point.cost.median for point in curve.points]
 
 
 def reach_cost(ax: Axes, table: ReachTable, title: str) -> None:
     """Cost per access against the working set (log): a line and a knee for each mix."""
     with matplotlib.rc_context(STYLE):
         for index, curve in enumerate(table.curves):
-            points = [p.cost for p in curve.points]
-            _line(ax, index, curve, [p.median for p in points])
-            for point, cost in zip(curve.points, points, strict=True):
+            _line(ax, index, curve, _costs(curve))
+            for point in curve.points:
+                cost = point.cost
                 if cost.low is not None and cost.high is not None and cost.low < cost.high:
                     ax.plot([point.window] * 2, [cost.low, cost.high], linewidth=1.2, marker="_",
                             markersize=5, color=LINES[index % len(LINES)][0])
@@ -53,7 +62,7 @@ def reach_cost(ax: Axes, table: ReachTable, title: str) -> None:
         ax.set_ylim(0, 1.1 * max(top, 1e-9))
         ax.yaxis.set_major_locator(MaxNLocator(6))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: names.short_words(value)))
-        _finish(ax, table, title, f"{table.unit} per access")
+        _finish(ax, table, title, f"{table.unit} per access", _costs)
 
 
 def _line(ax: Axes, index: int, curve: Curve, values: list[float]) -> None:
@@ -73,7 +82,8 @@ def _knee(ax: Axes, index: int, found: knee.Knee | None) -> None:
     ax.axvline(found.at, color=colour, linestyle=dashes, linewidth=1.1, zorder=1)
 
 
-def _finish(ax: Axes, table: ReachTable, title: str, ylabel: str) -> None:
+def _finish(ax: Axes, table: ReachTable, title: str, ylabel: str,
+            values: Callable[[Curve], list[float]]) -> None:
     windows = [p.window for c in table.curves for p in c.points]
     ax.set_xscale("log", base=2)
     ax.set_xlim(min(windows) / 1.3, max(windows) * 1.3)
@@ -85,10 +95,12 @@ def _finish(ax: Axes, table: ReachTable, title: str, ylabel: str) -> None:
     ax.set_ylabel(ylabel)
     ax.grid(axis="y")
     lines = math.ceil(len(table.curves) / 4)
-    if len(table.curves) > 1:
+    legend = not figures.names_at_ends(ax, {
+        curve.mix: (curve.points[-1].window, values(curve)[-1]) for curve in table.curves})
+    if legend:
         figures.legend_above(ax)
     note = f"knee: line with its 95 % interval; {n_words(table.n)} passes a point"
-    figures.titles(ax, title, note, legend=len(table.curves) > 1, lines=lines)
+    figures.titles(ax, title, note, legend=legend, lines=lines)
 
 
 def misses_by_mix(ax: Axes, table: CountTable, title: str) -> None:
@@ -113,9 +125,22 @@ def misses_by_mix(ax: Axes, table: CountTable, title: str) -> None:
                        lines=math.ceil(len(table.series) / 2))
 
 
+# Parts that are no work for the allocation: without a colour, so that the six
+# fills are enough for the others.
+PLAIN = {"rest": ("#ffffff", ""), "idle": ("#ffffff", ".."), "interrupts": ("#ffffff", "++"),
+         "other": ("#ffffff", "oo")}
+
+
+def _part_fills(part_names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    coloured = [name for name in part_names if name not in PLAIN]
+    if len(coloured) > len(FILLS):
+        raise ValueError(f"{len(coloured)} parts, more than the {len(FILLS)} fills: {coloured}")
+    return {**PLAIN, **dict(zip(coloured, FILLS, strict=False))}
+
+
 def stacked_bars(ax: Axes, table: BarTable, title: str, note: str) -> None:
     """Parts of a cost stacked, a bar for each mix; a mark at the median that was measured."""
-    fills = {name: FILLS[i % len(FILLS)] for i, name in enumerate(table.part_names)}
+    fills = _part_fills(table.part_names)
     with matplotlib.rc_context(STYLE):
         widest = 0.0
         for place, bar in enumerate(table.bars):

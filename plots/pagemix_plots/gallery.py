@@ -55,6 +55,9 @@ def groups(views: list[View]) -> list[Group]:
         _mixes(once, "alloc-cost", "Allocating, by mix",
                "One PAGEMIX_IOC_ALLOC call: the allocation loop of the heap, zeroing included.",
                lambda view: tables.cost_by_mix(view, "alloc")),
+        _mixes(once, "free-cost", "Freeing, by mix",
+               "The close() of a buffer's only file descriptor: its pages go back.",
+               lambda view: tables.cost_by_mix(view, "free")),
         _parts(once, "chunks", tables.chunks_by_mix, "Chunks obtained",
                "What the page allocator gave when each mix asked, largest order first.",
                "chunks a buffer"),
@@ -71,7 +74,7 @@ def overview(views: list[View]) -> Figure | None:
     found = [(v, t) for v in _main_views(views) if (t := tables.cost_by_order(v, "map_sgtable"))]
     if len(found) < 2:
         return None
-    figure, axes = figures.new_figure(3.6, len(found))
+    figure, axes = figures.new_figure(3.6, len(found), columns=2)
     for ax, (view, table) in zip(axes, found, strict=True):
         limits = _shared_limits(found, view)
         figures.cost_by_order(ax, table, f"map, {view.title}", limits)

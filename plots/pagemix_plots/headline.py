@@ -69,7 +69,7 @@ def place_words(run: Run) -> str:
 
 
 def headline(run: Run) -> Headline:
-    """The headline of one run: its largest warm buffer (cold, if only cold was measured)."""
+    """The headline of one run: its first size (names.size_rank), warm if that was measured."""
     warnings: list[str] = []
     if run.clock.is_noise:
         warnings.append(f"{run.machine}: {NOISE}. No cost is claimed from this run.")
@@ -80,8 +80,7 @@ def headline(run: Run) -> Headline:
             warnings.append(f"{run.machine}: {result.words} First: {result.mismatches[0].words}.")
     if not run.keys:
         return Headline(f"On {place_words(run)}, no buffer was measured.", (), tuple(warnings))
-    view = min(tables.views([run], [run.machine]),
-               key=lambda v: (v.state != "warm", -v.bytes))
+    view = min(tables.views([run], [run.machine]), key=lambda v: v.state != "warm")
     more = (_mixes(view), _leaves(view), _commands(view), _pinning(view), _domain(run))
     return Headline(_lead(view), tuple(text for text in more if text), tuple(warnings))
 
@@ -222,7 +221,7 @@ def text(runs: list[Run]) -> str:
 
 def _table(run: Run) -> list[str]:
     """One row a buffer: medians in the clock's unit and what the IOMMU did."""
-    families = ("alloc", "map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap")
+    families = names.BUFFER_FAMILIES
     head = ["mix", "layout", "size", "state", *families, "runs", "leaves", "commands"]
     rows = [head]
     for key in run.keys:

@@ -6,9 +6,8 @@ from __future__ import annotations
 import pathlib
 import urllib.parse
 
-from . import names
-from .fields import RunError
-from .load import Run, load_run
+from . import names, published_runs
+from .load import Run
 
 _HEAD = """<!-- Made by plots/pagemix-report index; edit the runs, not this file. -->
 # Published runs
@@ -24,20 +23,14 @@ time. Reports are made from the files here with `plots/pagemix-report report RUN
 
 def write(results: pathlib.Path) -> pathlib.Path:
     """Writes README.md into the results folder; RunError names a run that may not be published."""
-    if not results.is_dir():
-        raise RunError(f"{results}: not a folder")
-    folders = sorted(f for f in results.iterdir() if f.is_dir() and not f.name.startswith("."))
-    runs = [load_run(folder) for folder in folders]
-    for run in runs:
-        if run.clock.is_noise:
-            raise RunError(f"{run.folder}: clock emulated-ns is noise and is not published; "
-                           "want instructions or hardware-ns")
-        if not run.complete:
-            raise RunError(f"{run.folder}: the run was interrupted and is not published")
-    runs.sort(key=lambda run: (run.started, run.folder.name), reverse=True)
+    text = page(published_runs.load(results))
     readme = results / "README.md"
-    readme.write_text(_HEAD + "".join(_row(run) for run in runs), encoding="utf-8")
+    readme.write_text(text, encoding="utf-8")
     return readme
+
+
+def page(runs: list[Run]) -> str:
+    return _HEAD + "".join(_row(run) for run in runs)
 
 
 def _row(run: Run) -> str:

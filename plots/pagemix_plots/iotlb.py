@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,10 +43,11 @@ QEMU_SMMU = Shape(QEMU_SMMU_ENTRIES, policy=FLUSH)
 
 @dataclass(frozen=True)
 class Leaf:
-    """A last-level entry: [iova, iova + bytes)."""
+    """A last-level entry: [iova, iova + bytes) of an address space."""
 
     iova: int
     bytes: int
+    asid: int = 0
 
 
 @dataclass
@@ -90,14 +90,28 @@ class Iotlb:
         else:
             entries.popitem(last=False)
 
+    def holds(self, leaf: Leaf) -> bool:
+        return any(leaf in entries for entries in self._sets)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._sets))
+
     def clear(self) -> None:
         for entries in self._sets:
             entries.clear()
 
-    def invalidate(self, iova: int, size: int) -> None:
-        """Forgets every leaf that touches [iova, iova + size)."""
+    def clear_space(self, asid: int) -> None:
+        """Forgets every leaf of an address space."""
+        self._forget(lambda leaf: leaf.asid == asid)
+
+    def invalidate(self, iova: int, size: int, asid: int = 0) -> None:
+        """Forgets every leaf of an address space that touches [iova, iova + size)."""
+        self._forget(lambda leaf: leaf.asid == asid and leaf.iova < iova + size
+                     and iova < leaf.iova + leaf.bytes)
+
+    def _forget(self, which: Callable[[Leaf], bool]) -> None:
         for entries in self._sets:
-            for leaf in [x for x in entries if x.iova < iova + size and iova < x.iova + x.bytes]:
+            for leaf in [leaf for leaf in entries if which(leaf)]:
                 del entries[leaf]
 
 
@@ -232,55 +246,3 @@ def drive_misses(shape: Shape, leaf_bytes: int, orders: Sequence[NDArray[np.int6
             tlb.access(completion)
         result.append(tlb.misses - before)
     return result
-
-
-# QEMU's trace of its SMMUv3 (hw/arm/trace-events): what the model is checked on.
-_LOOKUP = re.compile(r"IOTLB cache (?P<what>HIT|MISS) asid=(?P<asid>\d+).*?"
-                     r"addr=0x(?P<addr>[0-9a-f]+)")
-_INSERT = re.compile(r"IOTLB \S+ asid=(?P<asid>\d+).*?addr=0x(?P<addr>[0-9a-f]+) "
-                     r"tg=(?P<tg>\d+) level=(?P<level>\d+)")
-
-
-@dataclass(frozen=True)
-class Replay:
-    """How the model and QEMU's trace agree, lookup by lookup."""
-
-    lookups: int
-    hits: int  # as traced
-    misses: int
-    differing: int  # lookups where the model says otherwise
-    levels: Mapping[int, int]  # insertions
-
-
-def replay(lines: Iterable[str], shape: Shape = QEMU_SMMU) -> Replay:
-    """Runs the lookups of a trace through the model: of each miss QEMU's insertion tells the leaf.
-
-    Invalidations are not followed: the lines must hold none, as those of a measured pass do.
-    """
-    tlb = Iotlb(shape)
-    known: dict[int, Leaf] = {}
-    leaf_sizes = {1: 1 << 30, 2: 1 << 21, 3: 1 << 12}
-    hits = misses = differing = 0
-    levels: dict[int, int] = {}
-    pending: int | None = None
-    for line in lines:
-        if (found := _LOOKUP.search(line)) is not None:
-            address = int(found["addr"], 16)
-            if found["what"] == "MISS":
-                misses += 1
-                pending = address
-                continue
-            hits += 1
-            leaf = next((known[base] for size in leaf_sizes.values()
-                         if (base := address // size * size) in known
-                         and known[base].bytes == size), None)
-            differing += leaf is None or not tlb.access(leaf)
-        elif (found := _INSERT.search(line)) is not None and pending is not None:
-            level = int(found["level"])
-            levels[level] = levels.get(level, 0) + 1
-            size = leaf_sizes[level]
-            leaf = Leaf(pending // size * size, size)
-            known[leaf.iova] = leaf
-            differing += tlb.access(leaf)
-            pending = None
-    return Replay(hits + misses, hits, misses, differing, levels)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,9 +16,8 @@ from .stats import CONFIDENCE, RESAMPLES
 
 ALWAYS, NEVER, FROM, UNTIL, EQUAL, UNDECIDED = (
     "always", "never", "from", "until", "equal", "undecided")
-# Differences below this part of the larger cost are no difference.
-FLOOR = 0.001
 FRESH = "as the run found it"
+WORTH = 0.005  # a difference of a smaller part of a cost is no reason to choose
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class BreakEven:
     high: float | None
     agreed: float  # part of the draws that fall into the kind of the medians
     likely: str  # kind of the medians, also when it is undecided
-    floor: float  # differences below this part of the larger cost count as none
+    floor: float  # the part of a cost that a difference has to exceed, once or for each use
 
     @property
     def extra(self) -> float:
@@ -101,14 +100,17 @@ class BreakEven:
         return self.base.each.value - self.other.each.value
 
 
-def break_even(base: Life, other: Life, floor: float = FLOOR) -> BreakEven:
+def break_even(base: Life, other: Life, floor: Callable[[str], float] = lambda family: WORTH
+               ) -> BreakEven:
+    """`floor` is the noise floor of a family. Differences within those of the parts, added up, or
+    within WORTH of them, are none."""
     base_once, base_use, once, use = (
         total([_shuffled(part, (place, index)) for index, part in enumerate(parts.values())])
         for place, parts in enumerate((base.once, base.use, other.once, other.use)))
     extra = np.array([once.value - base_once.value])
     saving = np.array([base_use.value - use.value])
-    slack_once = floor * max(base_once.value, once.value)
-    slack_use = floor * max(base_use.value, use.value)
+    slack_once = max(_slack(life.once, floor) for life in (base, other))
+    slack_use = max(_slack(life.use, floor) for life in (base, other))
     likely = str(_kinds(extra, saving, slack_once, slack_use)[0])
     extras, savings = once.draws - base_once.draws, base_use.draws - use.draws
     kinds = _kinds(extras, savings, slack_once, slack_use)
@@ -122,8 +124,14 @@ def break_even(base: Life, other: Life, floor: float = FLOOR) -> BreakEven:
             tail = (1 - CONFIDENCE) / 2
             ends = np.quantile(extras[same] / savings[same], (tail, 1 - tail))
             low, high = float(ends[0]), float(ends[1])
-    return BreakEven(base, other, kind, uses, low, high, agreed, likely,
-                     floor)
+    part = max(slack / larger if larger else 0.0 for slack, larger in (
+        (slack_once, max(base_once.value, once.value)),
+        (slack_use, max(base_use.value, use.value))))
+    return BreakEven(base, other, kind, uses, low, high, agreed, likely, part)
+
+
+def _slack(parts: Mapping[str, Part], floor: Callable[[str], float]) -> float:
+    return math.fsum(max(WORTH, floor(family)) * part.value for family, part in parts.items())
 
 
 def _shuffled(part: Part, place: tuple[int, int]) -> Part:
@@ -150,22 +158,24 @@ class Pattern:
     use: tuple[str, ...]
 
 
-EACH = Pattern("mapped and unmapped for each use", ("alloc",), ("map_sgtable", "unmap_sgtable"))
-_KEPT = ("alloc", "map_sgtable", "unmap_sgtable")
+EACH = Pattern("mapped and unmapped for each use", ("alloc", "free"),
+               ("map_sgtable", "unmap_sgtable"))
+_KEPT = ("alloc", "free", "map_sgtable", "unmap_sgtable")
 PATTERNS = (
     EACH,
     Pattern("kept mapped, read down columns by the device", _KEPT, ("use_column",)),
     Pattern("kept mapped, random access by the device", _KEPT, ("use_random",)),
     Pattern("kept mapped, streamed by the device", _KEPT, ("use_stream",)),
 )
-# What no family measures and every life has: said beside the answer.
-UNMEASURED = ("free",)
+# A life without it is still compared, and the answer says so: older runs have none.
+OPTIONAL = ("free",)
 
 
 def sizes(run: Run) -> list[int]:
-    """Buffer sizes that were allocated or mapped, the largest first."""
+    """Buffer sizes that were allocated or mapped, by names.size_rank."""
     return sorted({b.name.key.bytes for b in run.benchmarks.values()
-                   if b.name.key and b.name.family in ("alloc", "map_sgtable")}, reverse=True)
+                   if b.name.key and b.name.family in ("alloc", "map_sgtable")},
+                  key=names.size_rank)
 
 
 def memories(run: Run) -> list[str]:
@@ -201,7 +211,7 @@ def life(run: Run, mix: str, layout: str, size: int, pattern: Pattern, memory: s
 def _life(mix: str, once: Mapping[str, Part | None], use: Mapping[str, Part | None]) -> Life:
     missing = [f for f, part in [*once.items(), *use.items()] if part is None]
     return Life(mix, {f: p for f, p in once.items() if p}, {f: p for f, p in use.items() if p},
-                (*missing, *UNMEASURED))
+                tuple(missing))
 
 
 def _life_under(run: Run, mix: str, layout: str, size: int, pattern: Pattern, memory: str) -> Life:
@@ -210,8 +220,7 @@ def _life_under(run: Run, mix: str, layout: str, size: int, pattern: Pattern, me
     A mix is not its chunks: where memory is short it ends in smaller ones, and
     they are what is mapped and used.
     """
-    series = sorted((s for s in alloc_series.of_run(run, "") if (s.policy, s.memory) ==
-                     (mix, memory) and s.heap in ("", "pagemix")),
+    series = sorted((s for s in _series(run, size) if (s.policy, s.memory) == (mix, memory)),
                     key=lambda s: s.traced)  # one without the cost of tracing, if there is one
     shares = chunk_shares(series[0]) if series else {}
 
@@ -242,6 +251,14 @@ def by_shares(shares: Mapping[int, float], pure: Mapping[int, Part | None]) -> P
     return total(parts) if shares and len(parts) == len(shares) else None
 
 
+def _series(run: Run, size: int) -> list[alloc_series.Series]:
+    """Series of the module's heap with buffers of this size (or of one that is not said)."""
+    return [s for s in alloc_series.of_run(run, "")
+            if s.bytes in (0, size) and s.heap in ("", "pagemix")]
+
+
 def mixes_of(run: Run, size: int) -> list[str]:
+    """Mixes that buffers of this size were measured with, under pressure or not."""
     return sorted({b.name.key.mix for b in run.benchmarks.values()
-                   if b.name.key and b.name.key.bytes == size}, key=names.mix_rank)
+                   if b.name.key and b.name.key.bytes == size}
+                  | {s.policy for s in _series(run, size)}, key=names.mix_rank)

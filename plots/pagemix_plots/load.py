@@ -10,6 +10,7 @@ import pathlib
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import names, stats
-from .fields import Fields, RunError
+from .fields import LARGEST, Fields, RunError
 
 SCHEMA = 1
 CLOCKS = ("instructions", "hardware-ns", "emulated-ns")
@@ -74,6 +75,13 @@ class Benchmark:
     name: names.Name
     blocks: tuple[Block, ...]
     samples: NDArray[np.float64]
+
+    def by_block(self) -> Iterator[tuple[Block, NDArray[np.float64]]]:
+        """Each block with its samples."""
+        start = 0
+        for block in self.blocks:
+            yield block, self.samples[start:start + block.iterations]
+            start += block.iterations
 
     @cached_property
     def summary(self) -> stats.Summary:
@@ -163,12 +171,13 @@ def load_run(path: str | pathlib.Path) -> Run:
     if schema != SCHEMA:
         raise context.error("schema", f"want {SCHEMA}, found {schema}")
     clock = _clock(context.object("clock"))
-    entries, failed = _entries(top, clock)
+    iommu = _iommu(context.object("iommu"))
+    entries, failed = _entries(top, clock, iommu.domain_mode)
     return Run(
         folder=file.parent,
         complete=context.flag("complete"),
         clock=clock,
-        iommu=_iommu(context.object("iommu")),
+        iommu=iommu,
         machine=context.text("machine"),
         kernel=_texts_of(context.object("kernel"), ("release", "version", "cmdline")),
         cpu=_cpu(context.object("cpu")),
@@ -242,11 +251,12 @@ def _started(context: Fields) -> datetime.datetime:
 
 @dataclass(frozen=True)
 class _Entry:
-    name: names.Name
+    name: names.Name  # without the part of the run's own domain mode
+    text: str  # as recorded
     block: Block
 
 
-def _entries(top: Fields, clock: Clock) -> tuple[list[_Entry], tuple[tuple[str, str], ...]]:
+def _entries(top: Fields, clock: Clock, domain_mode: str) -> tuple[list[_Entry], tuple[tuple[str, str], ...]]:
     """Entries with samples, and those that Google Benchmark marks as failed (what, why)."""
     entries: list[_Entry] = []
     failed: list[tuple[str, str]] = []
@@ -258,19 +268,19 @@ def _entries(top: Fields, clock: Clock) -> tuple[list[_Entry], tuple[tuple[str, 
         if fields.value.get("error_occurred") is True:
             failed.append((text, str(fields.value.get("error_message", "no reason recorded"))))
             continue
-        entry = _entry(fields, text, clock)
-        if (text, entry.block.index) in seen:
+        entry = _entry(fields, text, clock, domain_mode)
+        if (entry.name.text, entry.block.index) in seen:
             raise fields.error("repetition_index", f"{entry.block.index} twice for {text}")
-        seen.add((text, entry.block.index))
+        seen.add((entry.name.text, entry.block.index))
         entries.append(entry)
     if not entries:
         raise top.error("benchmarks", "holds no measurement")
     return entries, tuple(failed)
 
 
-def _entry(fields: Fields, text: str, clock: Clock) -> _Entry:
+def _entry(fields: Fields, text: str, clock: Clock, domain_mode: str) -> _Entry:
     try:
-        name = names.parse(text)
+        name = names.parse(names.without_domain(text, domain_mode))
     except ValueError as error:
         raise fields.error("name", str(error)) from None
     if fields.text("label") != f"clock:{clock.kind}":
@@ -279,7 +289,7 @@ def _entry(fields: Fields, text: str, clock: Clock) -> _Entry:
     fields.choice("time_unit", ("ns",))
     counters = {key: fields.number(key) for key, value in fields.value.items()
                 if key not in _ENTRY_FIELDS and not isinstance(value, str)}
-    return _Entry(name, Block(fields.integer("repetition_index", least=0),
+    return _Entry(name, text, Block(fields.integer("repetition_index", least=0),
                               fields.integer("iterations", least=1), counters))
 
 
@@ -287,25 +297,23 @@ def _benchmarks(file: pathlib.Path, entries: list[_Entry]) -> dict[str, Benchmar
     by_name: dict[str, list[_Entry]] = {}
     for entry in entries:
         by_name.setdefault(entry.name.text, []).append(entry)
-    samples = _read_samples(file, list(by_name))
+    samples = _read_samples(file, [group[0].text for group in by_name.values()])
     result: dict[str, Benchmark] = {}
     for text, group in by_name.items():
         blocks = tuple(sorted((e.block for e in group), key=lambda block: block.index))
         expected = sum(block.iterations for block in blocks)
-        if samples[text].size != expected:
+        taken = samples[group[0].text]
+        if taken.size != expected:
             raise RunError(f"{file}: {text}: want {expected} samples (the iterations in run.json), "
-                           f"found {samples[text].size}")
-        result[text] = Benchmark(group[0].name, blocks, samples[text])
+                           f"found {taken.size}")
+        result[text] = Benchmark(group[0].name, blocks, taken)
         _check_medians(file, result[text])
     return result
 
 
 def _check_medians(file: pathlib.Path, benchmark: Benchmark) -> None:
     """The blocks' medians in run.json must be those of the samples, else the files do not match."""
-    start = 0
-    for block in benchmark.blocks:
-        part = benchmark.samples[start:start + block.iterations]
-        start += block.iterations
+    for block, part in benchmark.by_block():
         median = float(np.median(part))
         recorded = block.counters.get("median", median)
         if not math.isclose(recorded, median, rel_tol=1e-6, abs_tol=1e-6):
@@ -337,6 +345,8 @@ def _checked(file: pathlib.Path, name: str, data: NDArray[Any]) -> NDArray[np.fl
         raise RunError(f"{file}: {name}: {error}") from None
     if checked.min() < 0:
         raise RunError(f"{file}: {name}: sample {int(checked.argmin())} is negative")
+    if checked.max() > LARGEST:
+        raise RunError(f"{file}: {name}: sample {int(checked.argmax())} is more than 2^64")
     return checked
 
 

@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass
 
 # Families that work on one buffer; their names must say which.
-BUFFER_FAMILIES = ("alloc", "map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap")
+BUFFER_FAMILIES = ("alloc", "free", "map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap")
 SAMPLE_COST = "sample_cost"
 LAYOUTS = ("scattered", "buddy")  # scattered is the main layout: see the design's rule on scatter
 STATES = ("warm", "cold")
+MAIN_BYTES = 10 << 20  # the buffer that the published allocation times are about
 
 _FAMILY = re.compile(r"[a-z][a-z0-9_]*\Z")
 _KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -62,6 +63,11 @@ def parse(text: str) -> Name:
     return Name(text, family, tuple(params.items()), key, extra)
 
 
+def without_domain(text: str, mode: str) -> str:
+    """The name without the part of domain mode `mode`, as a machine that has it writes it."""
+    return "/".join(part for part in text.split("/") if part != f"domain:{mode}")
+
+
 def _buffer_key(text: str, family: str, params: dict[str, str]) -> BufferKey | None:
     missing = [key for key in ("mix", "layout", "bytes") if key not in params]
     if missing:
@@ -91,6 +97,11 @@ def mix_rank(mix: str) -> tuple[int, int, str]:
     """Sort key: pure orders by size, then the heap's mixes by name."""
     order = pure_order(mix)
     return (0, order, mix) if order is not None else (1, 0, mix)
+
+
+def size_rank(size: int) -> tuple[bool, int]:
+    """Sort key of buffer sizes: MAIN_BYTES, then the largest first."""
+    return (size != MAIN_BYTES, -size)
 
 
 def bytes_words(count: float) -> str:

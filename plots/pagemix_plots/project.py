@@ -7,11 +7,10 @@ single events; it knows nothing of caches, queues and overlap.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import iotlb, names, tables, tables_use
+from . import iotlb, mail, names, tables, tables_use
 from .fields import RunError
 from .hardware import INSTRUCTION, Hardware, Range
 from .load import Benchmark, Run
@@ -19,10 +18,11 @@ from .load import Benchmark, Run
 HEAD = "PROJECTION"
 CONTIGUOUS = 1 << 16 | 1 << 25  # contiguous-hint sizes on a 4 KiB granule: 64 KiB and 32 MiB
 # Half of a cycle carries the cycle's events: the invalidations are the unmap's.
-_COMMANDS = {"unmap_sgtable": ("smmu_cmd_tlbi", "smmu_cmd_sync", "viommu_unmap"),
-             "vfio_unmap": ("smmu_cmd_tlbi", "smmu_cmd_sync", "viommu_unmap"),
+_INVALIDATIONS = ("smmu_cmd_tlbi", "smmu_cmd_sync", "viommu_unmap", "vtd_inv_iotlb",
+                  "vtd_inv_wait", "amd_inv_pages", "amd_completion_wait")
+_COMMANDS = {"unmap_sgtable": _INVALIDATIONS, "vfio_unmap": _INVALIDATIONS,
              "map_sgtable": ("viommu_map",), "vfio_map": ("viommu_map",)}
-FAMILIES = ("alloc", "map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap")
+FAMILIES = names.BUFFER_FAMILIES
 
 
 @dataclass(frozen=True)
@@ -134,28 +134,27 @@ def _span(ns: Range) -> str:
 def text(run: Run, label: str, hardware: Hardware) -> str:
     """The projection of a run, 72 columns, headed as such."""
     found = project(run, hardware)
-    lines = _wrap(f"{HEAD}, not a measurement: {label} priced as {hardware.title}")
+    lines = mail.wrap(f"{HEAD}, not a measurement: {label} priced as {hardware.title}")
     lines += ["", "Prices an event:"]
     for event, price in hardware.prices.items():
         span = f"{price.ns.low:g} to {price.ns.high:g} ns"
-        lines += textwrap.wrap(f"- {event}: {span} ({price.source})", 72,
-                               subsequent_indent="  ")
+        lines += mail.item(f"{event}: {span} ({price.source})")
     for one in found:
         terms = " + ".join(f"{names.count_words(t.count)} {t.event}" for t in one.terms)
-        lines += ["", *_wrap(f"{one.benchmark.name.text}: {_span(one.ns)}"),
-                  *textwrap.wrap(terms, 72, initial_indent="  ", subsequent_indent="  ")]
+        lines += ["", *mail.wrap(f"{one.benchmark.name.text}: {_span(one.ns)}"),
+                  *mail.wrap(terms, "  ")]
         if one.unpriced:
-            lines += _wrap(f"  without {', '.join(one.unpriced)}: no price in the profile")
+            lines += mail.wrap(f"  without {', '.join(one.unpriced)}: no price in the profile")
     wanted = what_if(run, hardware)
     if wanted:
-        lines += ["", *_wrap(f"{HEAD}: leaves and IOTLB reach with contiguous-hint sizes of 64 KiB "
-                             f"and 32 MiB; {hardware.entries.low:g} to {hardware.entries.high:g} "
-                             f"entries ({hardware.entries_source})")]
+        lines += ["", *mail.wrap(
+            f"{HEAD}: leaves and IOTLB reach with contiguous-hint sizes of 64 KiB and 32 MiB; "
+            f"{hardware.entries.low:g} to {hardware.entries.high:g} entries "
+            f"({hardware.entries_source})")]
     for item in wanted:
-        lines += textwrap.wrap(
-            f"- {item.mix}, {names.bytes_words(item.bytes)}: {_leaves(item.leaves)}, reach "
-            f"{_bytes(item.reach)} -> {_leaves(item.leaves_with)}, reach {_bytes(item.reach_with)}",
-            72, subsequent_indent="  ")
+        lines += mail.item(
+            f"{item.mix}, {names.bytes_words(item.bytes)}: {_leaves(item.leaves)}, reach "
+            f"{_bytes(item.reach)} -> {_leaves(item.leaves_with)}, reach {_bytes(item.reach_with)}")
     return "\n".join(lines) + "\n"
 
 
@@ -167,7 +166,3 @@ def _leaves(leaves: dict[int, int]) -> str:
 def _bytes(span: Range) -> str:
     low, high = tables_use.round_bytes(span.low), tables_use.round_bytes(span.high)
     return low if low == high else f"{low} to {high}"
-
-
-def _wrap(words: str) -> list[str]:
-    return textwrap.wrap(words, 72)

@@ -8,12 +8,11 @@ from is no check of it and is left out.
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass
 
 import numpy as np
 
-from . import hardware, iotlb
+from . import hardware, iotlb, mail
 from .hardware import Range
 
 PAGE = 4096
@@ -162,9 +161,9 @@ def checks() -> list[Check]:
 
 def text() -> str:
     found = checks()
-    lines = textwrap.wrap(f"PROJECTION against {len(found)} published figures: "
-                          f"{sum(c.hit for c in found)} hits, "
-                          f"{sum(not c.hit for c in found)} misses", 72)
+    lines = mail.wrap(f"PROJECTION against {len(found)} published figures: "
+                      f"{sum(c.hit for c in found)} hits, "
+                      f"{sum(not c.hit for c in found)} misses")
     for one in found:
-        lines += ["", *textwrap.wrap(one.words, 72)]
+        lines += ["", *mail.wrap(one.words)]
     return "\n".join(lines) + "\n"

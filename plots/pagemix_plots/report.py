@@ -15,7 +15,7 @@ from .load import Benchmark, Run, labels
 from .names import BufferKey
 from .stats import Summary
 
-COST_FAMILIES = ("alloc", "map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap")
+COST_FAMILIES = names.BUFFER_FAMILIES
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _row(run: Run, key: BufferKey, families: tuple[str, ...]) -> BufferRow:
 
 # What each timer of sample_cost is part of; a name without timer is part of all.
 TIMED_BY = {"kernel": ("map_sgtable", "unmap_sgtable"),
-            "user": ("alloc", "vfio_map", "vfio_unmap")}
+            "user": ("alloc", "free", "vfio_map", "vfio_unmap")}
 
 
 def _sample_cost(run: Run) -> SampleCost:

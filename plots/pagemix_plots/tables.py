@@ -10,11 +10,17 @@ from .load import Benchmark, Run
 from .names import BufferKey
 from .stats import Summary
 
-# Counters of QEMU's trace events that are commands to the IOMMU, and their names.
+# Counters of QEMU's trace events that are commands to the IOMMU, and their names:
+# those of the SMMU's, virtio-iommu's, VT-d's and AMD's specifications.
 COMMANDS = {
     "smmu_cmd_tlbi": "TLBI", "smmu_cmd_sync": "SYNC",
     "viommu_map": "MAP", "viommu_unmap": "UNMAP",
+    "vtd_inv_iotlb": "IOTLB_INV", "vtd_inv_wait": "INV_WAIT",
+    "amd_inv_pages": "INVALIDATE_PAGES", "amd_completion_wait": "COMPLETION_WAIT",
 }
+# What one IOMMU is sent; the figures give the first and the second a mark each.
+COMMAND_PAIRS = (("TLBI", "SYNC"), ("MAP", "UNMAP"), ("IOTLB_INV", "INV_WAIT"),
+                 ("INVALIDATE_PAGES", "COMPLETION_WAIT"))
 # Where a buffer's counters are looked up: the buffer that was mapped comes first.
 COUNTER_FAMILIES = ("map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap", "alloc")
 LAYOUT_WORDS = {"scattered": "scattered", "buddy": "as allocated"}
@@ -56,11 +62,12 @@ class View:
 
 
 def views(runs: list[Run], labels: list[str]) -> list[View]:
-    """One view a run, size and state; the largest size first, warm before cold."""
+    """One view a run, size and state; sizes by names.size_rank, warm before cold."""
     result: list[View] = []
     for run, label in zip(runs, labels, strict=True):
         pairs = {(key.bytes, key.state) for key in run.keys}
-        for size, state in sorted(pairs, key=lambda p: (-p[0], names.STATES.index(p[1]))):
+        for size, state in sorted(pairs, key=lambda pair: (names.size_rank(pair[0]),
+                                                           names.STATES.index(pair[1]))):
             result.append(View(run, label, size, state))
     return result
 
@@ -262,10 +269,10 @@ def commands(run: Run, key: BufferKey) -> dict[str, float]:
 
 
 def commands_of(benchmark: Benchmark) -> dict[str, float]:
-    """Commands by name; TLBI and SYNC, or MAP and UNMAP, where one of the two was seen."""
+    """Commands by name: a pair of COMMAND_PAIRS where one of the two was seen."""
     found = {name: benchmark.counter(counter) for counter, name in COMMANDS.items()}
     result: dict[str, float] = {}
-    for pair in (("TLBI", "SYNC"), ("MAP", "UNMAP")):
+    for pair in COMMAND_PAIRS:
         if any(found[name] for name in pair):
             result |= {name: found[name] or 0.0 for name in pair}
     return result

@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass
 
-from . import compare, headline, lifecycle, names, tables_use
+from . import headline, lifecycle, mail, names, noise, tables_use
 from .fields import RunError
 from .lifecycle import (ALWAYS, EACH, EQUAL, FRESH, FROM, NEVER, PATTERNS, UNDECIDED, UNTIL,
                         BreakEven)
 from .load import Run
+from .noise import Floor
 
 # Base and other: what the list discusses, most asked first.
 PAIRS = (("8-0-0", "8-4-0"), ("8-4-0", "8-4-0-mid"), ("8-4-0", "9-4-0"), ("order0", "order4"),
          ("order4", "order9"))
-COLUMNS = 72
+USES = (1, 10, 100)  # of the table of lives
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,10 @@ def uses_number(uses: float | None, whole_up: bool) -> str:
 
 
 def uses_words(uses: float | None, *, whole_up: bool) -> str:
-    number = uses_number(uses, whole_up)
+    return _uses(uses_number(uses, whole_up))
+
+
+def _uses(number: str) -> str:
     return f"{number} use" + ("" if number == "1" else "s")
 
 
@@ -72,7 +75,7 @@ def verdicts(run: Run, pairs: tuple[tuple[str, str], ...] = PAIRS) -> list[Verdi
     if run.clock.is_noise:
         raise RunError(f"{run.folder}: clock emulated-ns is noise, no verdict is made from it")
     result: list[Verdict] = []
-    floor = compare.noise_floor([run])
+    floor = noise.within([run])
     for size in lifecycle.sizes(run):
         known = lifecycle.mixes_of(run, size)
         for base, other in pairs:
@@ -92,7 +95,7 @@ def _layout(run: Run) -> str:
 
 
 def _verdict(run: Run, size: int, base: str, other: str, pattern: lifecycle.Pattern,
-             memory: str, floor: float) -> Verdict | None:
+             memory: str, floor: Floor) -> Verdict | None:
     """None where a use was not measured, or nothing of what is paid once."""
     if not tables_use.device_counts(run) and any(f.startswith("use_") for f in pattern.use):
         return None  # polling, not the device's work
@@ -103,7 +106,8 @@ def _verdict(run: Run, size: int, base: str, other: str, pattern: lifecycle.Patt
     if any(not life.once for life in lives) or len(set(map(len, (x.once for x in lives)))) > 1:
         return None
     return Verdict(run.machine, run.iommu.domain_mode, size, layout, pattern.name, memory,
-                   run.clock.unit, lifecycle.break_even(*lives, floor))
+                   run.clock.unit, lifecycle.break_even(*lives, lambda family: floor.of_group(
+                       noise.group(family, layout))))
 
 
 def sentences(found: Verdict) -> list[str]:
@@ -119,7 +123,7 @@ def sentences(found: Verdict) -> list[str]:
         ALWAYS: f"For {buffer}, {other} always pays off against {base}.",
         NEVER: f"For {buffer}, {other} never pays off against {base}.",
         EQUAL: f"For {buffer}, {other} and {base} cost the same within "
-               f"{answer.floor * 100:.2g} %, the noise floor.",
+               f"{answer.floor * 100:.2g} %.",
         UNDECIDED: f"For {buffer}, it is not decided whether {other} pays off against {base}: "
                    f"the medians say {_likely(answer)}, but only {answer.agreed * 100:.0f} % of "
                    "the resamplings agree.",
@@ -150,7 +154,9 @@ def _likely(answer: BreakEven) -> str:
 def _amount(difference: float, unit: str) -> str:
     if difference == 0:
         return "the same"
-    return f"{names.count_words(abs(difference))} {unit} {'more' if difference > 0 else 'less'}"
+    number = names.count_words(abs(difference))
+    words = unit.removesuffix("s") if number == "1" and unit.endswith("instructions") else unit
+    return f"{number} {words} {'more' if difference > 0 else 'less'}"
 
 
 def _costs(found: Verdict) -> str:
@@ -170,6 +176,8 @@ def _part_words(family: str) -> str:
 def _caveat(found: Verdict) -> str:
     state = (f"Measured on {found.machine}, domain {found.domain_mode}, {found.layout} chunks, "
              f"memory {found.memory}")
+    if found.memory == FRESH:
+        state += " (large chunks cost more where memory is short)"
     if found.unit == "guest instructions":
         state += ", in guest instructions: work of the kernel, not time, and the device's own is "\
                  "not in it"
@@ -179,21 +187,84 @@ def _caveat(found: Verdict) -> str:
     return state + "."
 
 
+@dataclass(frozen=True)
+class LifeTable:
+    """What a buffer of each mix costs in its life, mapped and unmapped for each use."""
+
+    bytes: int
+    layout: str
+    memory: str
+    lives: tuple[lifecycle.Life, ...]
+
+    @property
+    def title(self) -> str:
+        return (f"{names.bytes_words(self.bytes)}, {EACH.name}, {self.layout} chunks, memory "
+                f"{self.memory}: medians, and the whole life by its uses")
+
+    def rows(self, uses: tuple[int, ...] = USES) -> list[list[str]]:
+        """A header, then a row a mix."""
+        parts = [{**life.once, **life.use} for life in self.lives]
+        families = [f for f in (*EACH.once, *EACH.use) if any(f in found for found in parts)]
+        head = ["mix", *map(_part_words, families),
+                *(_uses(f"{n:,}") for n in uses)]
+        return [head, *([life.mix,
+                         *(names.short_words(found[f].value) if f in found else "-"
+                           for f in families),
+                         *(names.short_words(life.cost(n)) for n in uses)]
+                        for life, found in zip(self.lives, parts, strict=True))]
+
+
+def life_tables(run: Run) -> list[LifeTable]:
+    """A table for each size and state of memory in which all parts of a life were measured."""
+    result: list[LifeTable] = []
+    for size in lifecycle.sizes(run):
+        for memory in lifecycle.memories(run):
+            lives = [lifecycle.life(run, mix, _layout(run), size, EACH, memory)
+                     for mix in lifecycle.mixes_of(run, size)]
+            whole = tuple(life for life in lives
+                          if set(life.missing) <= set(lifecycle.OPTIONAL))
+            if whole:
+                result.append(LifeTable(size, _layout(run), memory, whole))
+    return result
+
+
 def text(run: Run, label: str, pairs: tuple[tuple[str, str], ...] = PAIRS) -> str:
-    """All answers of a run: a table, then the sentences of the first use pattern."""
+    """All answers of a run: what lives cost, then pair by pair from how many uses which is
+    cheaper, with the sentences of the first use pattern."""
     found = verdicts(run, pairs)
-    lines = textwrap.wrap(f"{label}: {headline.place_words(run)}, {run.clock.unit}", COLUMNS)
+    lines = mail.wrap(f"{label}: {headline.place_words(run)}, {run.clock.unit}")
+    for table in life_tables(run):
+        head, *rows = table.rows()
+        lines += ["", *mail.wrap(table.title), "", *mail.table(head, rows)]
     if not found:
-        return "\n".join([*lines, *textwrap.wrap(
+        lines += ["", *mail.wrap(
             "No verdict: the run has no two mixes with an allocation, a map and an unmap of the "
-            f"same size among {', '.join(' and '.join(pair) for pair in pairs)}.", COLUMNS)]) + "\n"
+            f"same size among {', '.join(' and '.join(pair) for pair in pairs)}.")]
+    caveat = ""
     for one in found:
-        lines += ["", *textwrap.wrap(
+        lead, costs, last = sentences(one)
+        if caveat and last != caveat:
+            lines += ["", *mail.wrap(caveat)]
+        caveat = last
+        lines += ["", *mail.wrap(
             f"{one.answer.other.mix} against {one.answer.base.mix}, "
-            f"{names.bytes_words(one.bytes)}, {one.pattern}, memory {one.memory}: {one.short}",
-            COLUMNS)]
+            f"{names.bytes_words(one.bytes)}, {one.pattern}, memory {one.memory}: {one.short}")]
         if one.pattern == EACH.name or one.memory != FRESH:
-            lines += [line for sentence in sentences(one)
-                      for line in textwrap.wrap(sentence, COLUMNS, initial_indent="  ",
-                                                subsequent_indent="  ")]
+            lines += [*mail.wrap(lead, "  "), *mail.wrap(costs, "  ")]
+    lines += ["", *mail.wrap(caveat)] if caveat else []
+    return "\n".join(lines) + "\n"
+
+
+def across(runs: list[Run], run_labels: list[str], pairs: tuple[tuple[str, str], ...] = PAIRS
+           ) -> str:
+    """The same question asked of each run, which may differ by machine, kernel or domain mode."""
+    asked: dict[str, list[str]] = {}
+    for run, label in zip(runs, run_labels, strict=True):
+        for one in verdicts(run, pairs):
+            question = (f"{one.answer.other.mix} against {one.answer.base.mix}, "
+                        f"{names.bytes_words(one.bytes)}, {one.pattern}, memory {one.memory}")
+            asked.setdefault(question, []).append(f"{label}, {one.domain_mode}: {one.short}")
+    lines = mail.wrap("Run by run, with the domain's mode:") + [""]
+    for question, found in asked.items():
+        lines += mail.item(f"{question}: {'; '.join(found)}")
     return "\n".join(lines) + "\n"
