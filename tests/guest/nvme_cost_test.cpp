@@ -43,10 +43,14 @@ std::int64_t overhead() {
 void spin(std::uint64_t count) { asm volatile("1: subs %0, %0, #1\n b.ne 1b" : "+r"(count)::"cc"); }
 
 TEST(NvmeClock, OneNanosecondIsOneInstruction) {
-  const std::int64_t begin = now();
-  spin(100000);
-  const std::int64_t spent = now() - begin - overhead();
-  EXPECT_NEAR(static_cast<double>(spent), 200000, 20000)
+  // Other work of the guest can only add to it, and is not there every time.
+  std::vector<std::int64_t> spent;
+  for (int i = 0; i < 11; ++i) {
+    const std::int64_t begin = now();
+    spin(100000);
+    spent.push_back(now() - begin - overhead());
+  }
+  EXPECT_NEAR(static_cast<double>(median(spent)), 200000, 20000)
       << "run it with pagemix-guest --clock instructions, the default";
 }
 #endif

@@ -199,5 +199,44 @@ TEST_F(NvmeFault, KilledInTheMiddle) {
   expect_usable();
 }
 
+TEST_F(NvmeFault, UnpluggedAndPluggedAgain) {
+  NvmeSession& nvme = open();
+  {
+    DmaBuffer buffer(nvme, 4096);
+    nvme::IoQueue& queue = make_queue(4);
+    EXPECT_EQ(qmp(R"({"execute":"device_del","arguments":{"id":"target"}})"), R"({"return": {}})");
+    // The slot's driver waits 5 s before it lets the device go. Reading goes on,
+    // with pauses, in which the guest's clock runs faster.
+    expect_error(ENODEV, "the kernel asks for the device back", [&] {
+      for (unsigned reads = 1; reads < 100000; ++reads) {
+        queue.prepare_read(0, 8, buffer.mapping.iova());
+        nvme.controller.drain(queue);
+        if (reads % 512 == 0) std::this_thread::sleep_for(500ms);
+      }
+    });
+    expect_error(EIO, "stopped after an error", [&] { make_queue(1); });
+  }
+  session.reset();
+  ASSERT_TRUE(eventually([] { return !find_nvme(); })) << "the kernel lets it go";
+  expect_error(ENODEV, "find PCI device " + bdf.text(),
+               [&] { vfio::pci::Binding(bdf, "vfio-pci"); });
+  EXPECT_TRUE(vfio::pci::restore_stale_bindings().empty()) << "nothing is left behind";
+
+  // The kernel switches the slot off a second later; then QEMU takes the device
+  // out. It keeps the old backing drive (QEMU 7.2): the new device gets another.
+  ASSERT_TRUE(eventually([] {
+    return qmp(R"({"execute":"qom-list","arguments":{"path":"/machine/peripheral"}})")
+               .find(R"("target")") == std::string::npos;
+  })) << "the slot is off";
+  EXPECT_EQ(qmp(R"({"execute":"blockdev-add","arguments":{"driver":"null-co","node-name":"again",)"
+                R"("read-zeroes":true,"size":8589934592}})"),
+            R"({"return": {}})");
+  EXPECT_EQ(qmp(R"({"execute":"device_add","arguments":{"driver":"nvme","id":"plugged",)"
+                R"("bus":"socket","serial":"pagemix","drive":"again"}})"),
+            R"({"return": {}})");
+  ASSERT_TRUE(eventually([] { return kernel_has_disk(); })) << "plugged in again";
+  expect_usable();
+}
+
 }  // namespace
 }  // namespace pagemix::test

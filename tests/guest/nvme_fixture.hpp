@@ -28,7 +28,8 @@ class NvmeSession {
   explicit NvmeSession(const vfio::pci::Bdf& bdf, const nvme::ControllerOptions& options = {})
       : binding_(bdf, "vfio-pci"),
         info(vfio::pci::read_device(bdf)),
-        space(info),
+        space_owner_(vfio::iommu::make_address_space(backend(), info)),
+        space(*space_owner_),
         iovas(space.iova_ranges(), space.granule()),
         device(space, info),
         controller(space, iovas, device, options) {}
@@ -38,7 +39,12 @@ class NvmeSession {
 
  public:
   vfio::pci::DeviceInfo info;
-  vfio::iommu::Type1Container space;
+
+ private:
+  std::unique_ptr<vfio::iommu::AddressSpace> space_owner_;
+
+ public:
+  vfio::iommu::AddressSpace& space;
   vfio::iommu::IovaAllocator iovas;
   vfio::pci::Device device;
   nvme::Controller controller;

@@ -8,64 +8,15 @@
 #include <cstring>
 #include <functional>
 #include <thread>
+#include <vector>
 
-#include "support/kernel.hpp"
+#include "target_fixture.hpp"
 
 namespace pagemix::test {
 namespace {
 
-const pagemix_step kOrder0 = {0, PAGEMIX_GFP_LOW};
-constexpr std::uint64_t kCapacity = 64;
-
-void set_op(pagemix_target_run& args, const char* op) {
-  std::memset(args.op, 0, sizeof(args.op));
-  std::strncpy(args.op, op, sizeof(args.op) - 1);
-}
-
-pagemix_target_run run_args(const char* op, int fd, std::uint32_t repetitions = 8) {
-  pagemix_target_run args{};
-  args.version = PAGEMIX_UAPI_VERSION;
-  set_op(args, op);
-  args.fd = fd;
-  args.repetitions = repetitions;
-  return args;
-}
-
-int make_ring(int node, std::uint64_t capacity, std::uint64_t* bytes = nullptr) {
-  pagemix_target_ring args{};
-  args.version = PAGEMIX_UAPI_VERSION;
-  args.capacity = capacity;
-  const int err = call(node, PAGEMIX_IOC_TARGET_RING, &args);
-  if (bytes) *bytes = args.bytes;
-  return err;
-}
-
-class Target : public testing::Test {
- protected:
-  void SetUp() override {
-    bdf_ = edu_device();
-    if (bdf_.empty()) GTEST_SKIP() << "no edu device (1234:11e8) in this machine";
-    ASSERT_EQ(0, bind_driver(bdf_, "pagemix"));
-    node_ = open_node();
-    ASSERT_TRUE(node_) << std::strerror(errno);
-    buffer_ = allocate(10 * kMiB, {kOrder0}, PAGEMIX_LAYOUT_SCATTERED);
-    ASSERT_TRUE(buffer_) << std::strerror(errno);
-  }
-  void TearDown() override {
-    node_.reset();
-    buffer_.reset();
-    if (!bdf_.empty()) {
-      EXPECT_EQ(0, bind_driver(bdf_, ""));
-    }
-    EXPECT_EQ(0, module_refcount("pagemix"));
-  }
-
-  Fd open_node() const { return Fd(open(("/dev/pagemix/" + bdf_).c_str(), O_RDWR | O_CLOEXEC)); }
-
-  std::string bdf_;
-  Fd node_;
-  Fd buffer_;
-};
+// Of 10 MiB in pages: 100 KiB each, less than half of a guest of 1 GiB; seconds.
+constexpr std::uint32_t kManyColdMaps = 4000;
 
 TEST_F(Target, InfoDescribesTheDomain) {
   pagemix_target_info info{};
@@ -95,7 +46,8 @@ TEST_F(Target, NamesEveryOperationOnce) {
     for (const std::string& name : names) EXPECT_NE(name, op.name);
     names.emplace_back(op.name);
   }
-  for (const char* name : {"nop", "map_sgtable", "unmap_sgtable"})
+  for (const char* name : {"nop", "map_sgtable", "unmap_sgtable", "attach_map", "map_page",
+                           "map_single", "unmap_page", "iommu_map", "iommu_map_sg", "iommu_unmap"})
     EXPECT_NE(names.end(), std::find(names.begin(), names.end(), name)) << name;
 }
 
@@ -105,7 +57,17 @@ TEST_F(Target, RunFillsExactlyItsSamples) {
   Map ring(node_.get(), bytes);
   ASSERT_TRUE(ring) << std::strerror(errno);
   auto* samples = ring.as<pagemix_sample>();
-  for (const char* op : {"nop", "map_sgtable", "unmap_sgtable"}) {
+  pagemix_buf_info buffer{};
+  buffer.version = PAGEMIX_UAPI_VERSION;
+  buffer.fd = buffer_.get();
+  const Fd heap(open(kHeapNode, O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(0, call(heap.get(), PAGEMIX_IOC_BUF_INFO, &buffer));
+  std::uint64_t chunks = 0;
+  for (const std::uint64_t count : buffer.chunks) chunks += count;
+  for (const char* op : {"nop", "map_sgtable", "unmap_sgtable", "attach_map", "map_page",
+                         "map_single", "unmap_page", "iommu_map", "iommu_map_sg", "iommu_unmap",
+                         // The DMA API has its domain back.
+                         "map_sgtable"}) {
     std::memset(ring.as<void>(), 0, bytes);
     const bool nop = !std::strcmp(op, "nop");
     pagemix_target_run run = run_args(op, nop ? -1 : buffer_.get(), 8);
@@ -121,7 +83,13 @@ TEST_F(Target, RunFillsExactlyItsSamples) {
     EXPECT_EQ(0U, samples[8].begin) << "nothing behind the last sample";
     if (!nop) {
       EXPECT_NE(0U, run.iova);
-      EXPECT_EQ(1U, run.nr_mapped) << "an IOMMU makes one DMA segment of the buffer";
+      const std::string name(op);
+      if (name.ends_with("_page") || name == "map_single")
+        EXPECT_EQ(chunks, run.nr_mapped) << op;
+      else if (name.starts_with("iommu_"))
+        EXPECT_EQ(buffer.nr_runs, run.nr_mapped) << op;
+      else
+        EXPECT_EQ(1U, run.nr_mapped) << op << ": an IOMMU makes one DMA segment of the buffer";
     }
   }
 }
@@ -129,23 +97,38 @@ TEST_F(Target, RunFillsExactlyItsSamples) {
 // A cold repetition maps where nothing was mapped before in the run.
 TEST_F(Target, ColdRunsUseAFreshRangeEachTime) {
   ASSERT_EQ(0, make_ring(node_.get(), kCapacity));
-  pagemix_target_run warm = run_args("map_sgtable", buffer_.get(), 8);
-  ASSERT_EQ(0, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &warm));
-  for (const char* op : {"map_sgtable", "unmap_sgtable"}) {
-    pagemix_target_run one = run_args(op, buffer_.get(), 1);
-    one.flags = PAGEMIX_RUN_COLD;
-    ASSERT_EQ(0, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &one));
-    pagemix_target_run eight = run_args(op, buffer_.get(), 8);
-    eight.flags = PAGEMIX_RUN_COLD;
-    ASSERT_EQ(0, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &eight));
-    // Seven ranges of at least 10 MiB lie between the first and the last.
-    const std::uint64_t distance =
-        one.iova > eight.iova ? one.iova - eight.iova : eight.iova - one.iova;
-    EXPECT_GE(distance, 7 * 10 * kMiB) << op;
+  const auto first_address = [&](const char* op, std::uint32_t repetitions, bool cold) {
+    pagemix_target_run run = run_args(op, buffer_.get(), repetitions);
+    run.flags = cold ? PAGEMIX_RUN_COLD : 0;
+    EXPECT_EQ(0, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &run)) << op;
+    return run.iova;
+  };
+  const auto expect_fresh = [&](const char* op, std::uint64_t ranges) {
+    const std::uint64_t one = first_address(op, 1, true);
+    const std::uint64_t eight = first_address(op, 8, true);
+    EXPECT_GE(one > eight ? one - eight : eight - one, ranges * 10 * kMiB) << op;
+  };
+  const std::uint64_t warm = first_address("map_sgtable", 8, false);
+  // Seven ranges of at least 10 MiB lie between the first and the last.
+  for (const char* op : {"map_sgtable", "unmap_sgtable", "iommu_map", "iommu_map_sg"})
+    expect_fresh(op, 7);
+  EXPECT_EQ(warm, first_address("map_sgtable", 8, false)) << "cold runs must give ranges back";
+  // Chunks of their own find at most 4352 cached IOVAs: 34 magazines of 128 (iova.c).
+  for (const char* op : {"map_page", "map_single"}) expect_fresh(op, 5);
+}
+
+// The unmaps give back last what was mapped first.
+TEST_F(Target, ColdUnmapsEndWithTheFirstRange) {
+  ASSERT_EQ(0, make_ring(node_.get(), kCapacity));
+  std::vector<std::uint64_t> addresses;
+  for (const std::uint32_t repetitions : {1U, 8U}) {
+    pagemix_target_run run = run_args("iommu_unmap", buffer_.get(), repetitions);
+    run.flags = PAGEMIX_RUN_COLD;
+    ASSERT_EQ(0, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &run));
+    EXPECT_EQ(repetitions, run.completed);
+    addresses.push_back(run.iova);
   }
-  pagemix_target_run again = run_args("map_sgtable", buffer_.get(), 8);
-  ASSERT_EQ(0, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &again));
-  EXPECT_EQ(warm.iova, again.iova) << "cold runs must give their ranges back";
+  EXPECT_EQ(addresses[0], addresses[1]);
 }
 
 TEST_F(Target, SignalEndsARunAndKeepsWhatIsMeasured) {
@@ -160,9 +143,63 @@ TEST_F(Target, SignalEndsARunAndKeepsWhatIsMeasured) {
   EXPECT_LT(run.completed, PAGEMIX_MAX_SAMPLES);
 }
 
-TEST_F(Target, UnbindEndsARunWithEnodev) {
+TEST_F(Target, WhatKeepsNothingIsNotCold) {
+  ASSERT_EQ(0, make_ring(node_.get(), kCapacity));
+  for (const char* op : {"attach_map", "sync_begin", "sync_end"}) {
+    pagemix_target_run run = run_args(op, buffer_.get(), 1);
+    run.flags = PAGEMIX_RUN_COLD;
+    EXPECT_EQ(EINVAL, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &run)) << op;
+  }
+}
+
+// A million tables and ranges of 2560 pages: 100 GiB.
+TEST_F(Target, ColdRunPastMemoryIsRefused) {
   ASSERT_EQ(0, make_ring(node_.get(), PAGEMIX_MAX_SAMPLES));
-  pagemix_target_run run = run_args("map_sgtable", buffer_.get(), PAGEMIX_MAX_SAMPLES);
+  for (const char* op : {"map_sgtable", "unmap_sgtable", "map_page", "iommu_map_sg"}) {
+    pagemix_target_run run = run_args(op, buffer_.get(), PAGEMIX_MAX_SAMPLES);
+    run.flags = PAGEMIX_RUN_COLD;
+    EXPECT_EQ(ENOMEM, call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &run)) << op;
+    EXPECT_EQ(0U, run.completed);
+  }
+}
+
+// The device can be attached to one domain at a time.
+TEST_F(Target, OwnDomainExcludesOtherRuns) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGALRM, &action, nullptr);
+  Fd other = open_node();
+  ASSERT_EQ(0, make_ring(node_.get(), PAGEMIX_MAX_SAMPLES));
+  ASSERT_EQ(0, make_ring(other.get(), kCapacity));
+  const std::pair<const char*, const char*> pairs[] = {
+      {"iommu_map_sg", "map_sgtable"}, {"map_sgtable", "iommu_map_sg"}, {"iommu_map", "nop"}};
+  for (const auto& [first, second] : pairs) {
+    SCOPED_TRACE(std::string(first) + " beside " + second);
+    pagemix_target_run run = run_args(first, buffer_.get(), PAGEMIX_MAX_SAMPLES);
+    int err = 0;
+    std::thread runner([&] { err = call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &run); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pagemix_target_run beside =
+        run_args(second, std::strcmp(second, "nop") ? buffer_.get() : -1, 1);
+    EXPECT_EQ(EBUSY, call(other.get(), PAGEMIX_IOC_TARGET_RUN, &beside));
+    pthread_kill(runner.native_handle(), SIGALRM);
+    runner.join();
+    EXPECT_EQ(EINTR, err);
+    EXPECT_EQ(0, call(other.get(), PAGEMIX_IOC_TARGET_RUN, &beside)) << "the domain is free again";
+    pagemix_target_info info{};
+    info.version = PAGEMIX_UAPI_VERSION;
+    EXPECT_EQ(0, call(other.get(), PAGEMIX_IOC_TARGET_INFO, &info));
+    EXPECT_EQ(PAGEMIX_DOMAIN_STRICT, info.domain);
+  }
+}
+
+class TargetUnbound : public Target, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Operations, TargetUnbound,
+                         testing::Values("map_sgtable", "attach_map", "map_page", "iommu_map_sg"));
+
+TEST_P(TargetUnbound, EndsARunWithEnodev) {
+  ASSERT_EQ(0, make_ring(node_.get(), PAGEMIX_MAX_SAMPLES));
+  pagemix_target_run run = run_args(GetParam(), buffer_.get(), PAGEMIX_MAX_SAMPLES);
   int err = 0;
   std::thread runner([&] { err = call(node_.get(), PAGEMIX_IOC_TARGET_RUN, &run); });
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -185,7 +222,7 @@ TEST_F(Target, KilledRunLeavesNothingMapped) {
       Fd node = open_node();
       Fd buffer = allocate(10 * kMiB, {kOrder0});
       make_ring(node.get(), PAGEMIX_MAX_SAMPLES);
-      pagemix_target_run run = run_args("map_sgtable", buffer.get(), PAGEMIX_MAX_SAMPLES);
+      pagemix_target_run run = run_args("map_sgtable", buffer.get(), kManyColdMaps);
       run.flags = PAGEMIX_RUN_COLD;
       call(node.get(), PAGEMIX_IOC_TARGET_RUN, &run);
       _exit(0);
@@ -293,7 +330,7 @@ std::vector<BadCase> bad_cases() {
       {"ring_mmap_offset", EINVAL, mmap_ring(4096, MAP_SHARED, 4096)},
       {"ring_mmap_too_long", EINVAL, mmap_ring(8192, MAP_SHARED, 0)},
       {"run_version", EINVAL, run_with([](auto& r) { r.version = 0; })},
-      {"run_unknown_flag", EINVAL, run_with([](auto& r) { r.flags = 2; })},
+      {"run_unknown_flag", EINVAL, run_with([](auto& r) { r.flags = 4, r.repetitions = 1; })},
       {"run_flag_bit_31", EINVAL, run_with([](auto& r) { r.flags = 1U << 31; })},
       {"run_empty_op", EOPNOTSUPP, run_with([](auto& r) { set_op(r, ""); })},
       {"run_unknown_op", EOPNOTSUPP, run_with([](auto& r) { set_op(r, "fly"); })},
@@ -308,6 +345,18 @@ std::vector<BadCase> bad_cases() {
       {"run_warmup_past_limit", EINVAL, run_with([](auto& r) { r.warmup = ~0U; })},
       {"run_cold_with_warmup", EINVAL,
        run_with([](auto& r) { r.flags = PAGEMIX_RUN_COLD, r.warmup = 1; })},
+      {"run_parameter_it_does_not_take", EINVAL, run_with([](auto& r) { r.params[0] = 1; })},
+      {"run_last_parameter", EINVAL,
+       run_with([](auto& r) { r.params[PAGEMIX_RUN_PARAMS - 1] = 1; })},
+      {"run_hold_twice", EINVAL,
+       run_with([](auto& r) { r.flags = PAGEMIX_RUN_HOLD, r.repetitions = 2; })},
+      {"run_hold_with_warmup", EINVAL,
+       run_with([](auto& r) { r.flags = PAGEMIX_RUN_HOLD, r.repetitions = r.warmup = 1; })},
+      {"run_hold_cold", EINVAL,
+       run_with([](auto& r) { r.flags = PAGEMIX_RUN_HOLD | PAGEMIX_RUN_COLD, r.repetitions = 1; })},
+      {"run_hold_of_an_unmap", EINVAL, run_with([](auto& r) {
+         r.flags = PAGEMIX_RUN_HOLD, r.repetitions = 1, set_op(r, "iommu_unmap");
+       })},
       {"run_without_ring", EINVAL, run_without_ring},
       {"run_fd_minus_1", EBADF, run_with([](auto& r) { r.fd = -1; })},
       {"run_fd_closed", EBADF, run_with([](auto& r) { r.fd = 4095; })},

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,13 +31,20 @@ inline void expect_error(int errnum, const std::string& part, const std::functio
   }
 }
 
-/// The edu device on vfio-pci in a container of its own.
+/// The backend that the tests of VFIO run on: PAGEMIX_BACKEND, type1 without it.
+inline std::string backend() {
+  const char* name = std::getenv("PAGEMIX_BACKEND");
+  return name != nullptr ? name : "type1";
+}
+
+/// The edu device on vfio-pci in an address space of its own.
 class EduSession {
  public:
   explicit EduSession(const vfio::pci::Bdf& bdf)
       : binding_(bdf, "vfio-pci"),
         info(vfio::pci::read_device(bdf)),
-        space(info),
+        space_owner_(vfio::iommu::make_address_space(backend(), info)),
+        space(*space_owner_),
         iovas(space.iova_ranges(), space.granule()),
         device(space, info),
         engine(device) {}
@@ -46,7 +54,12 @@ class EduSession {
 
  public:
   vfio::pci::DeviceInfo info;
-  vfio::iommu::Type1Container space;
+
+ private:
+  std::unique_ptr<vfio::iommu::AddressSpace> space_owner_;
+
+ public:
+  vfio::iommu::AddressSpace& space;
   vfio::iommu::IovaAllocator iovas;
   vfio::pci::Device device;
   vfio::edu::Engine engine;

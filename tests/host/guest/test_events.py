@@ -48,6 +48,16 @@ def test_virtio_iommu(qemu: str) -> None:
         {"viommu_map": 10, "viommu_unmap": 10}, {"viommu_map": 45, "viommu_unmap": 10}]
 
 
+def test_vt_d() -> None:
+    parser = parse_trace(real("intel-iommu-qemu-7.2.trace"))
+    assert parser.problems == []
+    # 5 iterations: one invalidation for a whole buffer, one for each 512 runs of type1
+    assert [(phase.name, phase.iterations, phase.counts) for phase in parser.phases] == [
+        (ORDER9, 5, {"vtd_inv_iotlb": 5, "vtd_inv_wait": 5}),
+        ("vfio_unmap/mix:order0/layout:scattered/bytes:10485760", 5,
+         {"vtd_inv_iotlb": 25, "vtd_inv_wait": 25})]
+
+
 # Traces made by hand, in either spelling.
 
 def chars(text: str, style: str = "7.2") -> list[bytes]:
@@ -58,6 +68,8 @@ def chars(text: str, style: str = "7.2") -> list[bytes]:
 
 TLBI = b"smmuv3_cmdq_opcode <--- SMMU_CMD_TLBI_NH_VA\n"
 SYNC = b"smmuv3_cmdq_opcode <--- SMMU_CMD_SYNC\n"
+VTD_IOTLB = b"vtd_inv_desc invalidate desc type iotlb high 0xfb00000c low 0x20032\n"
+VTD_WAIT = b"vtd_inv_desc invalidate desc type wait high 0x7fbd low 0x200000025\n"
 OTHER = b"smmuv3_cmdq_opcode <--- SMMU_CMD_CFGI_STE\n"
 
 
@@ -116,6 +128,31 @@ def test_other_registers_are_no_text() -> None:
     parser = parse_trace([line for char in begin("a") for line in (char, *noise)]
                          + [TLBI, *end("a", 1)])
     assert only(parser) == {"smmu_cmd_tlbi": 1} and parser.problems == []
+
+
+# The PC's port
+
+def port(register: int, value: int) -> bytes:
+    return b"serial_write write addr 0x%02x val 0x%02x\n" % (register, value)
+
+
+def pc_chars(text: str) -> list[bytes]:
+    return [port(0, ord(char)) for char in text]
+
+
+def test_markers_on_the_port_of_a_pc() -> None:
+    parser = parse_trace([*pc_chars("@pagemix begin a 0\n"), VTD_IOTLB, VTD_WAIT,
+                          *pc_chars("@pagemix end a 0 2\n")])
+    assert only(parser) == {"vtd_inv_iotlb": 1, "vtd_inv_wait": 1}
+    assert parser.phases[0].iterations == 2 and parser.problems == []
+
+
+def test_a_divisor_is_no_character() -> None:
+    marker = pc_chars("@pagemix begin a 0\n")
+    # In the middle of the line the driver sets the baud rate: latch on, 115200, off.
+    rate = [port(3, 0x93), port(0, 0x41), port(1, 0x00), port(3, 0x13), port(1, 0x05)]
+    parser = parse_trace([*marker[:9], *rate, *marker[9:], *pc_chars("@pagemix end a 0 1\n")])
+    assert [phase.name for phase in parser.phases] == ["a"] and parser.problems == []
 
 
 def test_no_markers() -> None:
@@ -245,6 +282,30 @@ def test_interrupted_run_may_lack_an_entry() -> None:
         "a block 7: not in the incomplete run.json"]
 
 
+def test_queue_of_vt_d() -> None:
+    lines = [VTD_IOTLB, VTD_WAIT,
+             b"vtd_inv_desc invalidate desc type context-cache high 0x0 low 0x31\n",
+             b"vtd_iotlb_page_hit IOTLB page hit sid 0x10 iova 0xfb000000 slpte 0x40000003 "
+             b"domain 0x2\n",
+             b"vtd_iotlb_page_update IOTLB page update sid 0x10 iova 0xfb001000 "
+             b"slpte 0x40001003 domain 0x2\n"]
+    parser = parse_trace([*begin("a"), *lines, *end("a", 1)])
+    assert only(parser) == {"vtd_inv_iotlb": 1, "vtd_inv_wait": 1, "iotlb_hit": 1,
+                            "iotlb_miss": 1}
+    assert parser.problems == []
+
+
+@pytest.mark.parametrize("broken", [
+    b"vtd_inv_desc invalidate desc type iotlb high 0x0\n",
+    b"vtd_iotlb_page_hit IOTLB page hit sid 0x10\n",
+    b"amdvi_pages_inval\n",
+    b"serial_write write addr 0x00\n",
+])
+def test_broken_lines_of_a_pc_spoil_their_phase(broken: bytes) -> None:
+    parser = parse_trace([*begin("a"), broken, *end("a", 1)])
+    assert "is not understood" in parser.phases[0].problem
+
+
 def test_counters_follow_the_traced_events() -> None:
     assert counters_of(SMMU) == ["smmu_cmd_tlbi", "smmu_cmd_sync", "iotlb_hit", "iotlb_miss",
                                  "iotlb_insert_level1", "iotlb_insert_level2",
@@ -275,6 +336,9 @@ def test_what_an_iommu_cannot_tell_is_said() -> None:
     missing = missing_columns(("virtio_iommu_map", "virtio_iommu_unmap"))
     assert missing is not None
     assert "iotlb_miss" in missing["what"] and "no IOTLB" in missing["why"]
+    for events in (("vtd_inv_desc",), ("amdvi_pages_inval",)):
+        missing = missing_columns(events)
+        assert missing is not None and missing["what"] == "iotlb_insert_level<k>"
 
 
 def test_events_json() -> None:

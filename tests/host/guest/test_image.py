@@ -5,6 +5,7 @@ import lzma
 import shutil
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,14 @@ def test_image_reads_back(kernel: Kernel, tmp_path: Path) -> None:
     assert found["etc/guest/environment"].data == b"export CONSOLE=ttyAMA0\n"
     assert b"""echo 'it'"'"'s' 'a b'\n""" in found["etc/guest/command-0"].data
     assert b"\ntrue\n" in found["etc/guest/command-1"].data
+
+
+def test_a_pc_finds_its_loader(kernel: Kernel, tmp_path: Path) -> None:
+    # Programs of x86-64 ask for /lib64/ld-linux-x86-64.so.2, those of arm64 for /lib/...
+    assert "lib64" not in members(build_image(content(kernel, tmp_path)))
+    pc = content(replace(kernel, arch="amd64"), tmp_path)
+    link = members(build_image(pc))["lib64"]
+    assert (link.data, stat.S_ISLNK(link.mode)) == (b"lib", True)
 
 
 def test_parents_come_before_their_files(kernel: Kernel, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,10 +30,23 @@ pytestmark = pytest.mark.skipif(shutil.which("dpkg") is None, reason="dpkg is no
     ("6.12.117+deb12-cloud-arm64", "6.12", False),
     ("6.12.48+deb13-arm64-16k", "6.12", False),
     ("6.12.117+deb12-amd64", "6.12", False),
+    ("6.12.117+deb12-cloud-amd64", "6.12", False),
     ("6.12.117+deb12-common", "6.12", False),
+    ("7.3.4+deb13-arm64-16k", "7.3-16k", True),
+    ("7.3.4+deb13-arm64-16k", "7.3.4-16k", True),
+    ("7.3.4+deb13-arm64", "7.3-16k", False),
+    ("7.3.4+deb13-rt-arm64-16k", "7.3-16k", False),
+    ("7.3.4-pagemix-base", "7.3", False),
 ])
 def test_release_fits(release: str, asked: str, expected: bool) -> None:
     assert kernel.matches(release, asked, "arm64") is expected
+
+
+@pytest.mark.parametrize(("release", "expected"), [
+    ("6.12.117+deb12-amd64", True), ("6.12.117+deb12-rt-amd64", False),
+    ("6.12.117+deb12-cloud-amd64", False), ("6.12.117+deb12-arm64", False)])
+def test_release_fits_amd64(release: str, expected: bool) -> None:
+    assert kernel.matches(release, "6.12", "amd64") is expected
 
 
 def listing() -> list[Package]:
@@ -87,6 +101,28 @@ def test_headers_only_needs_no_image() -> None:
         "linux-headers-6.1.0-57-arm64", "linux-headers-6.1.0-57-common", "linux-kbuild-6.1"]
 
 
+def test_three_packages_of_an_image() -> None:
+    # Debian 13's later kernels: the image, what is built in, and the modules.
+    release, version = "7.3.4+deb13-arm64-16k", "7.3.4-1~bpo13+1"
+    needs = "gcc-14-for-host, linux-headers-7.3.4+deb13-common (= x), linux-kbuild-7.3.4+deb13"
+    packages = [Package(f"linux-headers-{release}", version, "arm64", needs),
+                Package("linux-headers-7.3.4+deb13-common", version, "all"),
+                Package("linux-kbuild-7.3.4+deb13", version, "amd64"),
+                Package(f"linux-binary-{release}", version, "arm64"),
+                Package(f"linux-base-{release}", version, "arm64"),
+                Package(f"linux-modules-{release}", version, "arm64"),
+                Package("busybox-static", "1", "arm64")]
+    choice = choose(packages, "7.3-16k")
+    assert choice.release == release
+    assert [package.name for package in choice.packages][3:] == [
+        f"linux-binary-{release}", f"linux-base-{release}", f"linux-modules-{release}",
+        "busybox-static"]
+    for part in ("linux-base-", "linux-modules-"):
+        without = [package for package in packages if not package.name.startswith(part)]
+        with pytest.raises(UsageError, match="'7.3-16k'"):
+            choose(without, "7.3-16k")
+
+
 def test_unknown_version_says_what_there_is() -> None:
     with pytest.raises(UsageError) as caught:
         choose(listing(), "5.10")
@@ -95,7 +131,7 @@ def test_unknown_version_says_what_there_is() -> None:
     assert caught.value.code == 2
 
 
-@pytest.mark.parametrize(("arch", "version", "part"), [("mips", "6.12", "allowed are arm64"),
+@pytest.mark.parametrize(("arch", "version", "part"), [("mips", "6.12", "allowed are amd64, arm64"),
                                                        ("arm64", "newest", "'newest'"),
                                                        ("arm64", "6", "'6'")])
 def test_bad_arguments(arch: str, version: str, part: str) -> None:
@@ -138,7 +174,7 @@ def test_failing_update_leaves_nothing(own_cache: Path, on_path) -> None:
 APT_CACHE = """\
 for last; do :; done
 case "$*" in
-*pkgnames*) sed -n 's/^Package: //p' {data} | grep "^$last" ;;
+*pkgnames*) sed -n 's/^Package: //p' {data} | grep "^$last" || : ;;
 *) for spec; do
     awk -v n="${{spec%%:*}}" 'BEGIN {{ RS = ""; ORS = "\\n\\n" }} $2 == n' {data}
   done ;;
@@ -154,6 +190,16 @@ def test_failing_download_leaves_nothing_and_keeps_the_old(own_cache: Path, on_p
     with pytest.raises(GuestError, match="broken pipe"):
         kernel.fetch(refresh=True)
     assert left_in(own_cache) == ["6.12.95+deb12-arm64"]
+
+
+def test_a_later_debian_is_asked_when_the_hosts_lacks_it(own_cache: Path, on_path) -> None:
+    # Debian's lists are the same here whatever is read; 9.9 is in none of them.
+    on_path("apt-cache", APT_CACHE.format(data=DATA / "apt-show.txt"))
+    on_path("apt-get", f"""cat {own_cache}/kernels/.apt-*/sources.d/debian.sources \
+            >>{own_cache}/seen""")
+    with pytest.raises(UsageError, match="'9.9'"):
+        kernel.fetch(kernel="9.9")
+    assert (own_cache / "seen").read_text(encoding="utf-8").count("trixie-backports") == 1
 
 
 def test_bad_package_leaves_nothing(own_cache: Path, on_path) -> None:
@@ -180,6 +226,20 @@ def test_headers_find_their_common_part(tmp_path: Path) -> None:
     assert makefile.read_text(encoding="utf-8").endswith("linux-headers-6.12-common/Makefile\n")
     with pytest.raises(GuestError, match="no 'include /usr/src"):
         kernel.fix_headers(tmp_path)
+
+
+def test_headers_of_later_kernels_find_themselves_too(tmp_path: Path) -> None:
+    headers = tmp_path / "linux-headers-7.3-arm64"
+    headers.mkdir()
+    (tmp_path / "linux-headers-7.3-common").mkdir()
+    (tmp_path / "linux-headers-7.3-common/Makefile").write_text(
+        "all:\n\t@echo $(KBUILD_OUTPUT)\n", encoding="utf-8")
+    (headers / "Makefile").write_text(
+        "KBUILD_OUTPUT=/usr/src/linux-headers-7.3-arm64\n"
+        "include /usr/src/linux-headers-7.3-common/Makefile\n", encoding="utf-8")
+    kernel.fix_headers(headers)
+    shown = subprocess.run(["make", "-s", "-C", headers], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"{headers}/\n"
 
 
 def test_atomic_folder(tmp_path: Path) -> None:

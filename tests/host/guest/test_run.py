@@ -50,6 +50,26 @@ def test_command_line(machine: Machine, boot: Boot) -> None:
     assert "iommu_platform" not in " ".join(arguments)
 
 
+def test_command_line_of_a_pc(boot: Boot, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = load_machine(MACHINES, "intel-iommu")
+    known = {"serial_write", *machine.trace}
+    monkeypatch.setattr(qemu, "trace_events", lambda _: frozenset(known))
+    monkeypatch.setattr(qemu, "version", lambda _: "QEMU emulator version 7.2.22")
+    arguments = command_line(machine, boot, "instructions", [])
+    assert arguments[0] == "qemu-system-x86_64"
+    assert {"console=ttyS0", "tsc_early_khz=1000000"} <= set(after(arguments, "-append").split())
+    emulated = command_line(machine, boot, "emulated", [])
+    assert "tsc_early_khz=1000000" not in after(emulated, "-append").split()
+    traced = [arguments[at + 1] for at, word in enumerate(arguments) if word == "-trace"]
+    assert traced[0] == "serial_write" and set(traced) == known
+    # Devices meet the IOMMU only if it stands before them.
+    devices = [arguments[at + 1] for at, word in enumerate(arguments) if word == "-device"]
+    assert devices[0].startswith("intel-iommu")
+    known.remove("serial_write")
+    with pytest.raises(GuestError, match="7.2.22 has no trace event 'serial_write'"):
+        command_line(machine, boot, "instructions", [])
+
+
 def test_emulated_clock_drops_icount(machine: Machine, boot: Boot) -> None:
     assert "-icount" not in command_line(machine, boot, "emulated", [])
 
@@ -86,6 +106,12 @@ def test_pagemix_run_gets_what_only_the_host_knows(machine: Machine) -> None:
     assert kept == ["pagemix", "run", "--out=/out/a", "--marker", "m", "--machine", "smmuv3",
                     "--clock", "emulated-ns"]
     assert complete_command(["pagemix", "doctor"], machine, "instructions") == ["pagemix", "doctor"]
+
+
+def test_marker_port_of_a_pc() -> None:
+    machine = load_machine(MACHINES, "amd-iommu")
+    done = complete_command(["pagemix", "run"], machine, "instructions")
+    assert done[done.index("--marker") + 1] == "/dev/ttyS0"
 
 
 def test_reproducing_command() -> None:
@@ -203,7 +229,7 @@ def test_dates_become_real() -> None:
     (["exec", "--machine", "smmuv3", "--clock", "sundial", "--", "true"], "emulated"),
     (["exec", "--machine", "smmuv3", "--target", "gpu", "--", "true"], "edu, nvme"),
     (["exec", "--machine", "smmuv3", "--timeout", "0", "--", "true"], "1 to 86400"),
-    (["kernel", "fetch", "--arch", "mips"], "allowed are arm64"),
+    (["kernel", "fetch", "--arch", "mips"], "allowed are amd64, arm64"),
     (["kernel", "fetch", "--kernel", "x"], "'x'"),
     (["machines", "--", "true"], "no command after"),
 ])

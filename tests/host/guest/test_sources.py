@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pagemix_guest.sources import (debian_sources, host_codename, is_debian, of_suite,
-                                   parse_deb822, parse_lines)
+from pagemix_guest.errors import GuestError
+from pagemix_guest.sources import (Source, debian_sources, host_codename, is_debian,
+                                   further_sources, of_suite, parse_deb822, parse_lines)
 
 DEB822 = """\
 # a comment
@@ -118,3 +119,16 @@ def test_codename(tmp_path: Path) -> None:
     assert host_codename(path) == "trixie"
     path.write_text("ID=debian\n", encoding="utf-8")
     assert host_codename(path) == ""
+
+
+def test_newer_suite_is_on_the_mirror_of_the_hosts() -> None:
+    plain = Source(("http://mirror.example/debian",), ("bookworm", "bookworm-updates"),
+                   ("main", "contrib"), " /usr/share/keyrings/debian-archive-keyring.gpg")
+    security = Source(("http://deb.debian.org/debian-security",), ("bookworm-security",), ("main",))
+    newer = further_sources([security, plain], ["trixie-backports"])
+    assert newer == [Source(plain.uris, ("trixie-backports",), ("main",), plain.signed_by)]
+    with pytest.raises(GuestError, match="no Debian archive"):
+        further_sources([security], ["trixie-backports"])
+    # What a host has itself is not read twice.
+    assert further_sources([plain, *newer], ["trixie-backports"]) == []
+    assert further_sources([plain, *newer], ["trixie-backports", "testing"])[0].suites == ("testing",)

@@ -152,7 +152,7 @@ def _add_family(add: Callable[[str, float, dict[str, float]], None], options: Op
         big = sum(buf.leaves.values()) < 10
         counters |= {"map_calls": float(buf.runs), "unmap_calls": 1.0 if big else 2.0}
         if options.machine == "smmuv3":
-            counters["tlbi_predicted"] = 1.0 if big else 6.0
+            counters["tlbi_predicted"] = counters["sync_predicted"] = 1.0 if big else 6.0
     if family != "alloc" and options.guest:
         counters |= events(options.machine, buf)
     cost = options.cost(family, mix, layout)

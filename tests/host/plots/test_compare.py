@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from make_use import make_use_run
-from pagemix_plots import compare, compare_text, pairs
+from pagemix_plots import compare, compare_text, noise, pairs
 from pagemix_plots.fields import RunError
 from pagemix_plots.load import Run, load_run
+from pagemix_plots.noise import Floor
 
 Load = Callable[..., Run]
 FEW: dict[str, Any] = {"mixes": ("order0", "order4", "order9"),
@@ -25,7 +26,7 @@ def test_the_same_run_is_the_same(run: Load) -> None:
     found = compare.runs(run(**FEW), run("b", **FEW), "a", "b")
     assert {row.verdict for row in found.rows} == {compare.SAME}
     assert not found.counts and found.counted > 100 and not found.alone and not found.differs
-    assert found.floor == compare.LEAST_FLOOR
+    assert {row.floor for row in found.rows} == {noise.LEAST}
 
 
 def test_a_slower_family_is_found_and_nothing_else(run: Load) -> None:
@@ -52,15 +53,63 @@ def test_shifts_below_the_floor_are_no_difference() -> None:
     rng = np.random.default_rng(1)
     shift = pairs.compare(rng.normal(100, 1, 5000), rng.normal(101, 1, 5000))
     name = compare.names.parse("sample_cost/timer:user")
-    assert compare.judge([(name, shift)], 0.02)[0].verdict == compare.SAME
-    assert compare.judge([(name, shift)], 0.005)[0].verdict == compare.WORSE
+    for floor, verdict in ((0.02, compare.SAME), (0.005, compare.WORSE)):
+        (row,) = compare.judge([(name, name, shift)], Floor({"sample_cost": floor}))
+        assert (row.floor, row.verdict) == (floor, verdict)
 
 
 def test_the_floor_is_that_of_the_halves(run: Load) -> None:
-    assert compare.noise_floor([run(blocks=1)]) == compare.LEAST_FLOOR
-    quiet = compare.noise_floor([run("b", clock="hardware-ns", blocks=20, iterations=40, **FEW)])
-    loud = compare.noise_floor([run("c", clock="emulated-ns", blocks=20, iterations=40, **FEW)])
-    assert compare.LEAST_FLOOR < quiet < 0.02 < loud
+    assert noise.within([run(blocks=1)]).of_group("map_sgtable, scattered") == noise.LEAST
+    many = dict(FEW, blocks=20, iterations=40)
+    quiet, loud = (
+        noise.within([run(clock, clock=clock, **many)]).of_group("map_sgtable, scattered")
+        for clock in ("hardware-ns", "emulated-ns"))
+    assert noise.LEAST < quiet < 0.01 < loud
+
+
+def test_a_group_has_its_own_floor() -> None:
+    """Of one that A/A did not see, the largest is taken; less than LEAST is not claimed."""
+    floor = Floor({"map_sgtable": 0.0, "alloc": 0.05})
+    assert [floor.of_group(f) for f in ("map_sgtable", "alloc", "vfio_map")] == [
+        noise.LEAST, 0.05, 0.05]
+    both = floor.join(Floor({"map_sgtable": 0.01, "alloc": 0.02}, source="boots"))
+    assert both.by_group == {"map_sgtable": 0.01, "alloc": 0.05}
+    assert Floor().of_group("alloc") == noise.LEAST
+
+
+def test_a_benchmark_that_drifts_has_a_floor_of_its_own() -> None:
+    """Nine stand still and one moves by half: 4/5 of ten stay below 0. Compared with another, the
+    larger of both holds."""
+    ten = [compare.names.parse(f"sample_cost/timer:t{n}") for n in range(10)]
+    still, moved = (pairs.compare([100.0] * 9, [cost] * 9) for cost in (100.0, 150.0))
+    floor = noise.floor_of([(name, moved if n == 3 else still) for n, name in enumerate(ten)], "")
+    assert floor.by_group == {"sample_cost": 0.0}
+    assert [floor.of(ten[n]) for n in (0, 3)] == [noise.LEAST, 0.5]
+    assert floor.of(ten[0], ten[3]) == floor.of(ten[3], ten[0]) == 0.5
+
+
+def test_boots_of_the_same_thing_raise_the_floor(run: Load) -> None:
+    """Within each run every sample is the same; between them an allocation differs by 3 %."""
+    options = dict(FEW, families=("map_sgtable", "alloc"))
+    first, second, third = (run(name, cost=lambda f, m, l, c=cost: c if f == "alloc" else None,
+                                **options)
+                            for name, cost in (("a", 1000.0), ("b", 1030.0), ("c", 1020.0)))
+    alone = compare.runs(first, third, "a", "c")
+    assert {r.verdict for r in alone.rows if r.name.family == "alloc"} == {compare.WORSE}
+    floor = noise.between([first, second])
+    assert floor.by_group == {"sample_cost": 0.0} | {
+        f"{family}, {layout}": pytest.approx(cost) for layout in ("scattered", "buddy")
+        for family, cost in (("map_sgtable", 0.0), ("alloc", 0.03))}
+    known = compare.runs(first, third, "a", "c", floor)
+    assert {r.verdict for r in known.rows} == {compare.SAME}
+    text = compare_text.text(known)
+    assert "floor 3 %" in text and "floor 0.1 %" in text and noise.BETWEEN in " ".join(text.split())
+
+
+def test_only_runs_of_the_same_thing_tell_a_floor(run: Load) -> None:
+    with pytest.raises(RunError, match="a and .*b are not runs of the same thing: machine: smmuv3 "
+                       "and virtio-iommu"):
+        noise.between([run("a", **FEW), run("b", machine="virtio-iommu", **FEW)])
 
 
 def test_no_difference_in_a_a(run: Load) -> None:
@@ -68,9 +117,9 @@ def test_no_difference_in_a_a(run: Load) -> None:
     rng = np.random.default_rng(8)
     pool = {b.name: b.samples for b in run(clock="hardware-ns", blocks=10, iterations=40,
                                            **FEW).benchmarks.values()}
-    floor = compare.noise_floor([run("b", clock="hardware-ns", blocks=10, iterations=40, **FEW)])
+    floor = noise.within([run("b", clock="hardware-ns", blocks=10, iterations=40, **FEW)])
     clean = sum(all(row.verdict == compare.SAME for row in compare.judge(
-        [(name, pairs.compare(rng.choice(s, 200), rng.choice(s, 200)))
+        [(name, name, pairs.compare(rng.choice(s, 200), rng.choice(s, 200)))
          for name, s in pool.items()], floor)) for _ in range(200))
     assert clean >= 190
 
@@ -81,9 +130,9 @@ def test_two_percent_of_a_thousand_samples_is_found(run: Load) -> None:
               families=("map_sgtable",), layouts=("scattered",))
     (samples,) = [b.samples for b in one.benchmarks.values() if b.name.family == "map_sgtable"]
     name = compare.names.parse("sample_cost/timer:user")
-    floor = compare.noise_floor([one])
-    found = sum(compare.judge([(name, pairs.compare(rng.choice(samples, 1000),
-                                                    rng.choice(samples, 1000) * 1.02))],
+    floor = noise.within([one])
+    found = sum(compare.judge([(name, name, pairs.compare(rng.choice(samples, 1000),
+                                                          rng.choice(samples, 1000) * 1.02))],
                               floor)[0].verdict == compare.WORSE for _ in range(200))
     assert samples.size == 1000 and found >= 190
 
@@ -167,8 +216,12 @@ def test_command(folder: Callable[..., pathlib.Path], program: pathlib.Path, tmp
     assert failed.returncode == 1 and "is worse by +11.6 %, more than 5 %" in failed.stderr
     assert compared(one).returncode == 1
     assert "want two runs" in compared(one).stderr
-    noise = compared("--noise", one)
-    assert noise.returncode == 0 and "noise floor 0.1 %" in noise.stdout
+    aa = compared("--noise", one)
+    assert aa.returncode == 0 and "| map_sgtable, scattered   | 3 | 0.1 % |     0 % |" in aa.stdout
+    assert "all: noise floor" not in aa.stdout
+    again = compared("--noise", one, one)
+    assert again.returncode == 0 and "all: noise floor" in again.stdout
+    assert compared(one, two, "--again", two, "--fail-above", 5).returncode == 0
     assert compared(one, two, "--fail-above", "-1").returncode == 2
     page = tmp_path / "page.html"
     assert compared(one, "--mixes", "order0", "order4", "--html", page).returncode == 0

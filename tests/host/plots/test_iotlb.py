@@ -124,27 +124,6 @@ def test_64_entries_have_the_published_knee() -> None:
         assert found is not None and found.low == 256 << 10 and found.high <= 512 << 10
 
 
-TRACE = """smmu_iotlb_lookup_miss IOTLB cache MISS asid=1 addr=0x1000 hit=0 miss=1 hit rate=0
-smmu_iotlb_insert IOTLB ++ asid=1 addr=0x1000 tg=1 level=3
-smmu_iotlb_lookup_hit IOTLB cache HIT asid=1 addr=0x1000 hit=1 miss=1 hit rate=50
-smmu_iotlb_lookup_miss IOTLB cache MISS asid=1 vmid=-1 addr=0x200000 hit=1 miss=2 hit rate=33
-smmu_iotlb_insert IOTLB ++ asid=1 vmid=-1 addr=0x200000 tg=1 level=2
-smmu_iotlb_lookup_hit IOTLB cache HIT asid=1 vmid=-1 addr=0x3ff000 hit=2 miss=2 hit rate=50
-""".splitlines()
-
-
-def test_replay_of_a_trace() -> None:
-    found = iotlb.replay(TRACE)
-    assert (found.lookups, found.hits, found.misses, found.differing) == (4, 2, 2, 0)
-    assert found.levels == {3: 1, 2: 1}
-
-
-def test_replay_sees_what_the_model_does_not_do() -> None:
-    """Through one entry the hits cannot all be; a miss of what is held is seen as well."""
-    assert iotlb.replay([*TRACE, TRACE[2]], Shape(1, policy=FLUSH)).differing == 1
-    assert iotlb.replay(TRACE + TRACE[:2]).differing == 1
-
-
 @pytest.mark.parametrize("options, message", [
     ({"entries": 0}, "0 entries"), ({"entries": 6, "ways": 4}, "4 ways: want a divisor of 6"),
     ({"entries": 4, "policy": "best"}, "policy 'best': want one of flush"),
@@ -163,3 +142,13 @@ def test_invalidation_forgets_what_it_touches() -> None:
     assert [tlb.access(leaf) for leaf in [*pages(0, 1), big]] == [True, True, False]
     tlb.clear()
     assert not tlb.access(pages(0)[0])
+
+
+def test_address_spaces_are_apart() -> None:
+    tlb = iotlb.Iotlb(Shape(4))
+    one, other = Leaf(0, PAGE, 1), Leaf(0, PAGE, 2)
+    assert [tlb.access(leaf) for leaf in (one, other, one)] == [False, False, True]
+    tlb.invalidate(0, PAGE, 2)
+    assert (tlb.holds(one), tlb.holds(other), len(tlb)) == (True, False, 1)
+    tlb.clear_space(1)
+    assert len(tlb) == 0

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pagemix_plots import compare, headline, pairs, stats
+from pagemix_plots import (compare, compare_text, hardware, headline, noise, pairs, project, report,
+                           stats, verdict)
 from pagemix_plots.fields import RunError
 from pagemix_plots.load import load_run
 
@@ -110,15 +111,24 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 def use(folder: pathlib.Path) -> None:
     """All that reads a run; whatever is wrong with it may only be a RunError of one line that
     names the file."""
+    prices = hardware.load("arm-smmuv3-server")
     try:
         run = load_run(folder)
-        headline.text([run])
-        compare.noise_floor([run])
-        compare.runs(run, run, "a", "b")
     except RunError as error:
-        text = str(error)
-        assert "\n" not in text and len(text) < 1000
-        assert any(w in text for w in ("run.json", "samples.npz", str(folder), "a and b"))
+        assert all(word in str(error) for word in (str(folder), ": ")) and "\n" not in str(error)
+        return
+    for read in (headline.text,
+                 lambda runs: compare_text.text(compare.runs(*runs, *runs, "a", "b")),
+                 lambda runs: compare_text.text(compare.mixes(*runs, "a", "order0", "order9")),
+                 lambda runs: compare_text.noise_text("a", noise.halves(*runs), ""),
+                 lambda runs: verdict.text(*runs, "a"),
+                 lambda runs: project.text(*runs, "a", prices)):
+        try:
+            read([run])
+        except RunError as error:
+            text = str(error)
+            assert "\n" not in text and len(text) < 1000
+            assert any(w in text for w in ("run.json", "samples.npz", str(folder), "a and b"))
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -186,3 +196,29 @@ def test_any_samples(good: pathlib.Path, tmp_path: pathlib.Path, samples: list[f
     arrays[next(iter(arrays))] = np.array(samples)
     np.savez_compressed(folder / "samples.npz", **arrays)
     use(folder)
+
+
+@settings(CASES, max_examples=12)
+@given(data=st.data())
+def test_a_run_that_loads_can_be_drawn(good: pathlib.Path, tmp_path: pathlib.Path,
+                                       data: st.DataObject) -> None:
+    """Any counters and samples: tied, constant, zero, heavy-tailed."""
+    document = json.loads((good / "run.json").read_text())
+    with np.load(good / "samples.npz") as archive:
+        arrays = dict(archive)
+    values = st.one_of(st.just(0.0), st.floats(0, 1e15), st.sampled_from([1.0, 1e300]))
+    for name in data.draw(st.sets(st.sampled_from(sorted(arrays)), max_size=3)):
+        arrays[name] = np.array([data.draw(values)] * arrays[name].size)
+        arrays[name][-1] = data.draw(values)
+    for entry in document["benchmarks"]:
+        entry.pop("median")
+    for entry in data.draw(st.lists(st.sampled_from(document["benchmarks"]), max_size=4)):
+        for key in data.draw(st.sets(st.sampled_from(sorted(entry)), max_size=3)):
+            if isinstance(entry[key], float):
+                entry[key] = data.draw(values)
+    folder = tmp_path / "draw"
+    make_run.write(folder, document, arrays)
+    try:
+        report.write([load_run(folder)], tmp_path / "out")
+    except RunError as error:
+        assert str(folder) in str(error)

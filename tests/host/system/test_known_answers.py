@@ -7,31 +7,11 @@ Where an expected value is written here, it follows from Linux 6.12's sources
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 
-Run = dict[str, Any]
-Entry = dict[str, Any]
-QuickRun = Callable[[str, int], Run]
+from quick_entries import LAYOUTS, MAP_FAMILIES, MIXES, QuickRun, Run, entries, warm
 
-MIXES = ("order0", "order4", "order8", "order9", "8-4-0", "8-4-0-mid", "8-0-0", "9-4-0")
-BYTES = 10485760
 EVENTS = ("smmu_cmd_tlbi", "smmu_cmd_sync", "iotlb_hit", "iotlb_miss", "viommu_map", "viommu_unmap")
-
-
-def entries(run: Run, prefix: str) -> Iterator[Entry]:
-    """Iteration entries whose name starts with `prefix`; at least one."""
-    found = [e for e in run["benchmarks"]
-             if e["run_type"] == "iteration" and e["name"].startswith(prefix)]
-    assert found, f"no benchmark {prefix}"
-    yield from found
-
-
-def warm(run: Run, family: str, mix: str, layout: str) -> Iterator[Entry]:
-    name = f"{family}/mix:{mix}/layout:{layout}/bytes:{BYTES}"
-    yield from (e for e in entries(run, name) if e["name"] == name)
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +47,14 @@ def test_leaves_of_a_10_mib_buffer(smmuv3: Run, mix: str) -> None:
             assert entry.get("leaves_2097152", 0) == 0
 
 
-@pytest.mark.parametrize("family", ["map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap"])
+@pytest.mark.parametrize("family", MAP_FAMILIES)
 def test_prediction_equals_what_the_smmu_was_told(smmuv3: Run, family: str) -> None:
     for entry in entries(smmuv3, family + "/"):
         assert entry["smmu_cmd_tlbi"] == entry["tlbi_predicted"], entry["name"]
+        assert entry["smmu_cmd_sync"] == entry["sync_predicted"], entry["name"]
 
 
-@pytest.mark.parametrize("family", ["map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap"])
+@pytest.mark.parametrize("family", MAP_FAMILIES)
 def test_prediction_equals_what_the_virtio_iommu_was_asked(viommu: Run, family: str) -> None:
     for entry in entries(viommu, family + "/"):
         assert entry["viommu_map"] == entry["map_calls"], entry["name"]
@@ -81,9 +62,9 @@ def test_prediction_equals_what_the_virtio_iommu_was_asked(viommu: Run, family: 
 
 
 def test_every_mix_and_layout_was_predicted_and_counted(smmuv3: Run, viommu: Run) -> None:
-    for family in ("map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap"):
+    for family in MAP_FAMILIES:
         for mix in MIXES:
-            for layout in ("scattered", "buddy"):
+            for layout in LAYOUTS:
                 for run, counter in ((smmuv3, "smmu_cmd_sync"), (viommu, "viommu_map")):
                     for entry in warm(run, family, mix, layout):
                         assert entry[counter] > 0, entry["name"]
@@ -116,12 +97,6 @@ def test_chunks_are_those_of_the_mix(smmuv3: Run) -> None:
         assert entry["chunks_order9"] == 5
 
 
-# Seen between boots of one build: a map repeats to a branch; an unmap polls for
-# CMD_SYNC and pinning and allocation depend on what the boot left in free lists.
-REPEATS_WITHIN = {"map_sgtable": 0.001, "sample_cost": 0.001, "unmap_sgtable": 0.02,
-                  "vfio_map": 0.02, "vfio_unmap": 0.02}
-
-
 def test_two_runs_agree(quick_run: QuickRun, smmuv3: Run) -> None:
     first = {(e["name"], e["repetition_index"]): e for e in entries(smmuv3, "")}
     second = {(e["name"], e["repetition_index"]): e for e in entries(quick_run("smmuv3", 2), "")}
@@ -129,9 +104,7 @@ def test_two_runs_agree(quick_run: QuickRun, smmuv3: Run) -> None:
     for key, entry in first.items():
         for event in EVENTS:
             assert entry.get(event) == second[key].get(event), (key, event)
-        within = REPEATS_WITHIN.get(key[0].split("/")[0])
-        if within is not None:  # not alloc: its memory is what the boot left free
-            assert entry["median"] == pytest.approx(second[key]["median"], rel=within, abs=16), key
+        assert entry["median"] == pytest.approx(second[key]["median"], rel=0.001), key
 
 
 def test_run_is_labelled_with_its_clock(smmuv3: Run) -> None:

@@ -32,8 +32,7 @@ TEST(CommandLine, OptionsAndKeysAreRead) {
 }
 
 TEST(CommandLine, TheProfileMustBeNamed) {
-  EXPECT_EQ(fault({}),
-            "--config is missing; allowed: a profile such as configs/profiles/quick.ini");
+  EXPECT_EQ(fault({}), "--config is missing; allowed: a profile such as quick (pagemix list)");
   EXPECT_NE(fault({"--config="}).find("--config"), std::string::npos);
 }
 

@@ -42,7 +42,9 @@ check 2 "usage: pagemix" # no command
 check 0 "usage: pagemix" --help
 check 0 "pagemix 0." --version
 check 2 "allowed: doctor, list, pressure, run" start
+for command in doctor list pressure run; do check 0 "pagemix $command " "$command" --help; done
 check 0 "8-4-0-mid" list --mixes-file "$configs/mixes.ini"
+check 0 "order_speed" list --mixes-file "$configs/mixes.ini"
 check 0 "--mixes-file" list --help
 check 2 "cannot read" list --mixes-file "$work/none.ini"
 check 0 "Changes nothing" doctor --help
@@ -57,6 +59,7 @@ check 2 "mix.ini:2: mixes: unknown value \"order7\"; allowed: order0, order4" ru
 check 2 "huge.ini:2: order \"14\" of step \"14:low\"; allowed: 0.." run --config "$quick" --mixes-file "$work/huge.ini"
 check 2 "unknown clock \"ns\"" run --config "$quick" --clock ns
 check 2 "matches none of" run --config "$quick" --benchmark_filter=nothing
+check 2 "no profile \"quikc\"; allowed: a file, or a name in configs/profiles" run --config quikc
 check 2 "--benchmark_min_time is refused" run --config "$quick" --benchmark_min_time=1
 check 0 "unmap_sgtable/mix:9-4-0/layout:buddy/bytes:10485760/state:cold" run --config "$quick" --benchmark_list_tests
 

@@ -64,6 +64,10 @@ TEST(EnvironmentNames, DomainModesAndDrivers) {
   EXPECT_EQ(domain_mode(device), "lazy");
   device.iommu_group_type = "identity";
   EXPECT_EQ(domain_mode(device), "identity");
+  for (const char* mode : {"strict", "lazy", "identity"}) {
+    device.iommu_group_type = domain_type(mode);
+    EXPECT_EQ(domain_mode(device), mode);
+  }
   EXPECT_EQ(iommu_driver(device), "none");
   device.iommu_driver = "virtio_iommu";
   EXPECT_EQ(iommu_driver(device), "virtio-iommu");

@@ -104,6 +104,23 @@ TEST(Leaves, VirtioIommuTakesAnyPowerOfTwo) {
                                    {kIova + 8 * kMiB, 0x40800000, 2 * kMiB, 1}}));
 }
 
+TEST(Leaves, PageByPageNoLeafIsLarger) {
+  // One run of 4 MiB: two blocks as a whole, 1024 requests of a page each alone.
+  const std::vector<pagemix_run> run = {{.phys = 0x100000000, .bytes = 4 * kMiB}};
+  EXPECT_EQ(plan_map(run, kIova, kSmmu4K).size(), 1u);
+  for (const std::uint64_t sizes : {kSmmu4K, kAnyPower}) {
+    const auto calls = plan_map_by_page(run, kIova, sizes, 4 * kKiB);
+    EXPECT_EQ(calls.size(), 1024u);
+    EXPECT_EQ(count_leaves(calls), (Leaves{{4096, 1024}}));
+    EXPECT_EQ(calls.back(), (PageCall{kIova + 4 * kMiB - 4096, 0x1003ff000, 4096, 1}));
+  }
+  // A kernel's page of 64 KiB on a granule of 4 KiB is one request of 16 leaves.
+  const auto calls = plan_map_by_page(run, kIova, kSmmu4K, 64 * kKiB);
+  EXPECT_EQ(calls.size(), 64u);
+  EXPECT_EQ(count_leaves(calls), (Leaves{{4096, 1024}}));
+  EXPECT_THROW(plan_map_by_page(run, kIova, kSmmu4K, 3 * kMiB), std::invalid_argument);
+}
+
 TEST(Leaves, BadInputIsRefused) {
   const pagemix_run good[] = {{0x40000000, 4096}};
   EXPECT_THROW(plan_map(good, 0x800, kSmmu4K), std::invalid_argument);
@@ -236,6 +253,48 @@ TEST(Smmu, Type1SyncsAfterEach512Runs) {
   runs.erase(runs.begin());
   runs.front().bytes = 8192;
   EXPECT_EQ(count(runs), (Invalidations{2 + 1 + 1 + 1 + 2, 5}));
+}
+
+// VT-d has the SMMU's page sizes, 4K, 2M and 1G.
+Invalidations vtd_unmap_of(std::span<const pagemix_run> runs, std::uint64_t iova) {
+  const auto mapped = plan_map(runs, iova, kSmmu4K);
+  return predict_vtd(mapped, plan_unmap(mapped, kSmmu4K));
+}
+
+TEST(Vtd, AWholeBufferIsOneRangeWhateverItsLeaves) {
+  // One unmap_pages() call of five 2 MiB pages: gathered as one page of 10 MiB.
+  for (const std::uint64_t chunk : {4 * kKiB, 64 * kKiB, kMiB, 2 * kMiB})
+    EXPECT_EQ(vtd_unmap_of(scattered(chunk, 10 * kMiB), kIova), (Invalidations{1, 1}));
+  EXPECT_EQ(vtd_unmap_of(scattered(4 * kKiB, 64 * kKiB), kIova), (Invalidations{1, 1}));
+}
+
+TEST(Vtd, CallsOfDifferentSizesAreInvalidatedApart) {
+  // 2.25 MiB: a call of 2 MiB, then one of 64 pages.
+  EXPECT_EQ(vtd_unmap_of(scattered(4 * kKiB, 2 * kMiB + 256 * kKiB), kIova), (Invalidations{2, 2}));
+  // From 64 KiB below a 2 MiB boundary: 16 pages, 2 MiB, 496 pages.
+  EXPECT_EQ(vtd_unmap_of(scattered(4 * kKiB, 4 * kMiB), kIova + 2 * kMiB - 64 * kKiB),
+            (Invalidations{3, 3}));
+}
+
+TEST(Vtd, Type1SyncsAfterEach512RunsAndAtEveryOtherSize) {
+  const auto count = [](const std::vector<pagemix_run>& runs) {
+    return predict_vtd_vfio(runs, plan_map(runs, kIova, kSmmu4K), kSmmu4K);
+  };
+  EXPECT_EQ(count(scattered(4 * kKiB, 10 * kMiB)), (Invalidations{5, 5}));
+  EXPECT_EQ(count(scattered(64 * kKiB, 10 * kMiB)), (Invalidations{1, 1}));
+  EXPECT_EQ(count(scattered(2 * kMiB, 10 * kMiB)), (Invalidations{1, 1}));
+  // One run of two pages among the others: before it, it, and behind it.
+  std::vector<pagemix_run> runs = scattered(4 * kKiB, 400 * kKiB);
+  runs[50].bytes = 8192;
+  EXPECT_EQ(count(runs), (Invalidations{3, 3}));
+}
+
+TEST(Vtd, AnUnmapTakesTheWholeLeaf) {
+  // 4 KiB of one leaf, then the next leaf: both are gathered as 2 MiB.
+  const std::vector<PageCall> mapped = {{kIova, 0x40000000, 2 * kMiB, 2}};
+  const std::vector<PageCall> asked = {{kIova, kIova, 4 * kKiB, 1},
+                                       {kIova + 2 * kMiB, kIova + 2 * kMiB, 2 * kMiB, 1}};
+  EXPECT_EQ(predict_vtd(mapped, asked), (Invalidations{1, 1}));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cases.hpp"
 #include "error.hpp"
 #include "mixes.hpp"
@@ -42,6 +44,13 @@ TEST(Profile, TheCommandLineReplacesTheFile) {
   EXPECT_EQ(profile.config.at("run.iterations"), "3");
 }
 
+TEST(Profile, DomainModesAreTheMachinesUnlessNamed) {
+  EXPECT_TRUE(profile_of("[run]\nmixes = order0\n").domains.empty());
+  EXPECT_TRUE(profile_of("[run]\nmixes = order0\ndomain = found\n").domains.empty());
+  EXPECT_EQ(profile_of("[run]\nmixes = order0\n", {{"domain", "lazy identity"}}).domains,
+            (std::vector<std::string>{"lazy", "identity"}));
+}
+
 TEST(Profile, ABadValueOfTheCommandLineNamesTheOption) {
   EXPECT_EQ(message_of<UsageError>([] {
               profile_of("[run]\nmixes = order0\n", {{"blocks", "0"}});
@@ -56,9 +65,11 @@ TEST(Profile, TheShippedProfilesAreRead) {
   for (const char* file : {"quick.ini", "full.ini"}) {
     const Profile profile =
         load_profile(std::string(CONFIGS_FOLDER "/profiles/") + file, {}, names);
-    EXPECT_EQ(profile.mixes, names) << file;
-    EXPECT_EQ(profile.families, (std::vector<std::string>{"alloc", "map_sgtable", "unmap_sgtable",
-                                                          "vfio_map", "vfio_unmap", "sample_cost"}))
+    for (const char* mix : {"order0", "order4", "order8", "order9", "8-4-0", "9-4-0"})
+      EXPECT_NE(std::ranges::find(profile.mixes, mix), profile.mixes.end()) << file << mix;
+    EXPECT_EQ(profile.families,
+              (std::vector<std::string>{"alloc", "free", "map_sgtable", "unmap_sgtable", "vfio_map",
+                                        "vfio_unmap", "sample_cost"}))
         << file;
     EXPECT_EQ(profile.states, (std::vector<std::string>{"warm", "cold"})) << file;
   }
@@ -120,6 +131,15 @@ std::vector<BadInput> bad_inputs() {
       {"two_directions", "[run]\nmixes = order0\ndirection = to_device from_device\n",
        "p.ini:3: direction: more than one value; allowed: one of bidirectional, to_device, "
        "from_device"},
+      {"unknown_domain", "[run]\nmixes = order0\ndomain = DMA\n",
+       "p.ini:3: domain: unknown value \"DMA\"; allowed: found, strict, lazy, identity"},
+      {"found_and_more", "[run]\nmixes = order0\ndomain = found lazy\n",
+       "p.ini:3: domain: found beside another value; allowed: found; or of strict, lazy, "
+       "identity"},
+      {"unknown_backend", "[run]\nmixes = order0\nbackend = vfio\n",
+       "p.ini:3: backend: unknown value \"vfio\"; allowed: type1, iommufd, iommufd-4k, auto"},
+      {"auto_and_more", "[run]\nmixes = order0\nbackend = auto type1\n",
+       "p.ini:3: backend: auto beside another value; allowed: auto; or of the others"},
       {"unreadable_size", "[run]\nmixes = order0\nbytes = 10M 10Q\n",
        sizes("p.ini:3: bytes: unreadable size \"10Q\"")},
       {"negative_size", "[run]\nmixes = order0\nbytes = -4096\n",

@@ -112,6 +112,70 @@ TEST_F(RecorderTest, NothingTemporaryIsLeft) {
   EXPECT_EQ(names, (std::vector<std::string>{"run.json", "samples.npz"}));
 }
 
+// Two blocks of a benchmark whose samples are entries of their own.
+class RecorderEntriesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static char name[] = "pagemix";
+    char* argv[] = {name, nullptr};
+    int argc = 1;
+    benchmark::Initialize(&argc, argv);
+    for (std::uint32_t block = 0; block < 2; ++block)
+      benchmark::RegisterBenchmark("series",
+                                   [this, block](benchmark::State& state) {
+                                     recorder_.starts("series", 7, block);
+                                     recorder_.measured(measurement(block));
+                                     for ([[maybe_unused]] auto _ : state)
+                                       state.SetIterationTime(1);
+                                   })
+          ->Iterations(5)  // not the number of samples
+          ->UseManualTime();
+    benchmark::RunSpecifiedBenchmarks(&recorder_, ".");
+    benchmark::ClearRegisteredBenchmarks();
+    benchmark::Shutdown();
+  }
+
+  static Measurement measurement(std::uint32_t block) {
+    const double base = 1000.0 * (block + 1);
+    return {.samples = {base, base + 1},
+            .counters = {{"common", 3.0}},
+            .entries = {{"/allocation:1", {{"chunks_order8", 10.0}}},
+                        {"/allocation:2", {{"chunks_order4", 160.0}}}},
+            .arrays = {{"free_blocks_before", {base, 0}}},
+            .text = "set " + std::to_string(block) + "\n",
+            .skipped = {{"attribution", "no tracing"}}};
+  }
+
+  Recorder recorder_{ClockKind::kInstructions, 2};
+};
+
+TEST_F(RecorderEntriesTest, EachSampleIsAnEntryWithItsCountersAndTheCommonOnes) {
+  const auto json = recorder_.json({{"schema", 1}});
+  ASSERT_EQ(json["benchmarks"].size(), 4u);
+  const auto& entry = json["benchmarks"][3];
+  EXPECT_EQ(entry["name"], "series/allocation:2");
+  EXPECT_EQ(entry["repetition_index"], 1);
+  EXPECT_EQ(entry["iterations"], 1);
+  EXPECT_NEAR(entry["real_time"].get<double>(), 2001, 1e-6);
+  EXPECT_EQ(entry["median"], 2001);
+  EXPECT_EQ(entry["common"], 3);
+  EXPECT_EQ(entry["chunks_order4"], 160);
+  EXPECT_FALSE(entry.contains("chunks_order8"));
+  EXPECT_EQ(json["context"]["pagemix"]["skipped"].size(), 1u) << "told once";
+}
+
+TEST_F(RecorderEntriesTest, ArraysAreKeptByEntryAndBySeries) {
+  const test::TemporaryFolder folder;
+  recorder_.write(folder.path(), {{"schema", 1}});
+  const auto& all = recorder_.series();
+  EXPECT_EQ(all.at("series").samples, (std::vector<double>{1000, 1001, 2000, 2001}));
+  EXPECT_EQ(all.at("series/allocation:2").samples, (std::vector<double>{1001, 2001}));
+  EXPECT_EQ(all.at("series").arrays.at("free_blocks_before"),
+            (std::vector<double>{1000, 0, 2000, 0}));
+  EXPECT_EQ(all.at("series").counters.at("chunks_order8"), 5) << "mean of the last set";
+  EXPECT_EQ(test::read_file(folder.path() / "series.txt"), "set 0\nset 1\n");
+}
+
 TEST(Recorder, ARunThatMeasuredNothingIsValid) {
   const Recorder recorder(ClockKind::kHardwareNs, 2);
   const test::TemporaryFolder folder;

@@ -316,11 +316,138 @@ TEST_F(BindingTest, NothingToRestoreMakesNoFolder) {
   EXPECT_FALSE(std::filesystem::exists(system.state_folder()));
 }
 
+struct DomainTest : BindingTest {
+  std::string domain() const {
+    return read_line(system.paths().sys / "kernel/iommu_groups/1/type").value_or("");
+  }
+  void expect_all_original() {
+    expect_original();
+    EXPECT_EQ(domain(), "DMA");
+  }
+};
+
+TEST_F(DomainTest, ChangesWhileNoDriverIsBoundAndRestores) {
+  {
+    Binding binding(bdf, "pagemix", system.options());
+    system.log.clear();
+    binding.set_domain("identity");
+    EXPECT_EQ(domain(), "identity");
+    EXPECT_EQ(system.driver_of(device), "pagemix");
+    EXPECT_EQ(system.log,
+              (Texts{"override pagemix", "unbind pagemix", "domain identity", "bind pagemix"}));
+    binding.set_domain("DMA-FQ");
+    EXPECT_EQ(domain(), "DMA-FQ");
+    system.log.clear();
+  }
+  expect_all_original();
+  // The old domain is there before the old driver.
+  EXPECT_EQ(system.log,
+            (Texts{"unbind pagemix", "domain DMA", "override nvme", "bind nvme", "override "}));
+}
+
+TEST_F(DomainTest, TheSameTypeChangesNothing) {
+  Binding binding(bdf, "pagemix", system.options());
+  system.log.clear();
+  binding.set_domain("DMA");
+  EXPECT_TRUE(system.log.empty());
+}
+
+TEST_F(DomainTest, OfADeviceThatHadTheDriverComesBackToo) {
+  system.set_driver(device, "pagemix");
+  {
+    Binding binding(bdf, "pagemix", system.options());
+    binding.set_domain("DMA-FQ");
+    EXPECT_TRUE(binding.active());
+    EXPECT_TRUE(has_state());
+  }
+  expect_original("pagemix");
+  EXPECT_EQ(domain(), "DMA");
+}
+
+TEST_F(DomainTest, ARefusalNamesTheDriversOfTheGroup) {
+  system.add_pci("0000:00:05.0", "1af4:1041", "0x020000");
+  system.set_driver("0000:00:05.0", "other");
+  system.add_group(1, {device, "0000:00:05.0"}, "DMA");
+  {
+    Binding binding(bdf, "pagemix", system.options());
+    try {
+      binding.set_domain("identity");
+      FAIL() << "no error";
+    } catch (const GroupNotViable& error) {
+      EXPECT_NE(std::string(error.what()).find("0000:00:05.0 (driver other)"), std::string::npos)
+          << error.what();
+    }
+    EXPECT_EQ(system.driver_of(device), "pagemix");
+  }
+  expect_all_original();
+}
+
+TEST_F(DomainTest, ATypeThatIsNotOfferedIsAnError) {
+  for (const int errnum : {EINVAL, 0}) {
+    system.type_failures = {{"DMA-FQ", errnum}};
+    Binding binding(bdf, "pagemix", system.options());
+    try {
+      binding.set_domain("DMA-FQ");
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errnum(), errnum != 0 ? errnum : ENOTSUP);
+      EXPECT_NE(std::string(error.what()).find("does not offer it: it is DMA"), std::string::npos)
+          << error.what();
+    }
+    EXPECT_EQ(system.driver_of(device), "pagemix");
+    binding.restore();
+    expect_all_original();
+  }
+}
+
+TEST_F(DomainTest, ADeviceWithoutAGroupHasNoDomain) {
+  std::filesystem::remove(system.paths().sys / "bus/pci/devices" / device / "iommu_group");
+  Binding binding(bdf, "pagemix", system.options());
+  try {
+    binding.set_domain("identity");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errnum(), ENODEV);
+  }
+}
+
+// Bind is writes 1 to 3, the change 4 to 7.
+TEST_F(DomainTest, RestoresAfterACrashAtAnyWrite) {
+  for (int last = 1; last <= 8; ++last) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      system.before_write = [last](int n) { return n == last ? (::_exit(0), 0) : 0; };
+      auto* binding = new Binding(bdf, "pagemix", system.options());
+      binding->set_domain("identity");
+      ::_exit(last == 8 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << last;
+    ASSERT_EQ(restore_stale_bindings(system.options()).size(), 1U) << last;
+    expect_all_original();
+  }
+}
+
+TEST_F(DomainTest, ADomainThatCannotComeBackDoesNotKeepTheDriverAway) {
+  Binding binding(bdf, "pagemix", system.options());
+  binding.set_domain("identity");
+  system.type_failures = {{"DMA", EPERM}};
+  EXPECT_THROW(binding.restore(), Error);
+  EXPECT_EQ(system.driver_of(device), "nvme");
+  EXPECT_TRUE(has_state());
+  system.type_failures.clear();
+  binding.restore();
+  expect_all_original();
+}
+
 TEST(BindingState, RoundTrips) {
   BindingState state{bdf, "vfio-pci", "nvme", std::nullopt, current_process()};
   EXPECT_EQ(parse_binding_state(to_text(state), "x"), state);
   state.old_driver = std::nullopt;
   state.old_override = "other";
+  state.old_domain = "DMA-FQ";
   EXPECT_EQ(parse_binding_state(to_text(state), "x"), state);
 }
 

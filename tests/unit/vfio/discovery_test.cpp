@@ -107,6 +107,15 @@ TEST_F(DiscoveryTest, KnowsX86IommusByName) {
   EXPECT_EQ(read_device(Bdf::parse("00:02.0"), system.paths()).iommu_driver, "intel-iommu");
 }
 
+TEST_F(DiscoveryTest, AnIommuWaitsForNoGroupOfItsOwn) {
+  // QEMU's and real AMD IOMMUs are PCI functions without driver and group.
+  system.put("sys/class/iommu/ivhd0/x", "");
+  system.add_pci("0000:00:01.0", "1022:0000", "0x080600");
+  system.add_pci("0000:00:04.0", "1234:11e8", "0x00ff00");
+  EXPECT_FALSE(read_device(Bdf::parse("00:01.0"), system.paths()).iommu_group_pending);
+  EXPECT_TRUE(read_device(Bdf::parse("00:04.0"), system.paths()).iommu_group_pending);
+}
+
 TEST_F(DiscoveryTest, AMissingDeviceIsNamed) {
   try {
     read_device(Bdf::parse("00:09.0"), system.paths());

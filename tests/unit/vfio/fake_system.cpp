@@ -117,6 +117,19 @@ std::string FakeSystem::override_of(const std::string& bdf) const {
   return read_line(root_ / "sys/bus/pci/devices" / bdf / "driver_override").value_or("");
 }
 
+// iommu_group_store_type() of drivers/iommu/iommu.c.
+int FakeSystem::set_type(const fs::path& path, const std::string& text) {
+  log.push_back("domain " + text);
+  const fs::path group = fs::canonical(path).parent_path();
+  const auto refused = type_failures.find(text);
+  if (refused != type_failures.end() && refused->second != 0) return refused->second;
+  if (!(text == "DMA-FQ" && read_line(path) == "DMA"))
+    for (const auto& device : fs::directory_iterator(group / "devices"))
+      if (!driver_of(device.path().filename().string()).empty()) return EPERM;
+  if (refused == type_failures.end()) put(group.lexically_relative(root_) / "type", text + "\n");
+  return 0;
+}
+
 int FakeSystem::write(const fs::path& path, const std::string& text) {
   ++writes_;
   if (before_write)
@@ -128,6 +141,7 @@ int FakeSystem::write(const fs::path& path, const std::string& text) {
     put(path.lexically_relative(root_), value.empty() ? "(null)\n" : value + "\n");
     return 0;
   }
+  if (name == "type") return set_type(path, text);
   const std::string driver = path.parent_path().filename().string();
   const std::string current = driver_of(text);
   log.push_back(name + " " + driver);

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,16 +44,20 @@ class FakeSystem {
   std::string driver_of(const std::string& bdf) const;
   std::string override_of(const std::string& bdf) const;
 
-  /// What the kernel does for a write to bind, unbind and driver_override.
+  /// What the kernel does for a write to bind, unbind, driver_override and a group's type.
   int write(const std::filesystem::path& path, const std::string& text);
   /// Called before each write with its number, from 1; non-zero fails it.
   std::function<int(int)> before_write;
   /// Drivers that fail to probe, with this errno.
   std::vector<std::pair<std::string, int>> probe_failures;
-  /// Every write: "unbind nvme", "override vfio-pci", "bind vfio-pci".
+  /// Types of a domain that groups do not take, with this errno; 0: kept without an error.
+  std::map<std::string, int> type_failures;
+  /// Every write: "unbind nvme", "override vfio-pci", "bind vfio-pci", "domain DMA-FQ".
   std::vector<std::string> log;
 
  private:
+  int set_type(const std::filesystem::path& path, const std::string& text);
+
   std::filesystem::path root_;
   int writes_ = 0;
 };

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the kernel is as well after a test as before it: memory, slabs,
+// reports. What the kernel says on its console is the host's to read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace pagemix::test {
+
+/// Memory that is in use when nothing runs, in KiB.
+struct Memory {
+  long free_kib = 0;  ///< MemFree and per-CPU lists, caches dropped
+  long slab_kib = 0;  ///< SUnreclaim
+
+  /// Waits until what is freed late (RCU, work queues) is free, then measures.
+  static Memory settled();
+};
+
+/// What went wrong since a moment, each as a sentence; empty if nothing.
+class Health {
+ public:
+  /// Remembers the kernel's taints.
+  Health();
+
+  /// Taints since (warnings, oopses, bad pages), errors of DMA_API_DEBUG, leaks
+  /// that kmemleak finds in two scans (needs 12 s of the guest's time). A checker
+  /// that the kernel lacks is left out; checkers() names those it has.
+  std::vector<std::string> problems() const;
+
+  /// As said, for the log: "kmemleak, dma-debug", or "none".
+  static std::string checkers();
+
+ private:
+  std::string taints_;
+};
+
+/// Slab objects that a module's functions allocated and nobody freed, a line each:
+/// count and function. Needs the kernel's slab_debug=U (else none are seen) and the
+/// module still loaded, as the lines are symbols.
+std::vector<std::string> live_objects(const std::string& module);
+
+/// "" if `now` took no more than `bound_kib` of free memory and of slabs since
+/// `before`; else what, with both figures.
+std::string memory_growth(const Memory& before, const Memory& now, long bound_kib);
+
+}  // namespace pagemix::test
