@@ -63,7 +63,7 @@ def may_mount() -> bool:
 @pytest.mark.skipif(not may_mount(), reason="no mount namespace may be made here")
 def test_a_command_sees_the_bound_folder_and_leaves_no_mount(tmp_path: Path) -> None:
     root, bound = tmp_path / "root", tmp_path / "bound"
-    for part in ("dev", "bin", "usr"):
+    for part in ("dev", "proc", "bin", "usr"):
         (root / part).mkdir(parents=True)
     bound.mkdir()
     busybox = subprocess.run(["which", "busybox"], capture_output=True, text=True, check=False)
