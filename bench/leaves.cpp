@@ -183,22 +183,35 @@ void vtd_unmap_call(Gather& gather, const PageCall& call, std::span<const PageCa
   gather.add(call.iova, std::max(call.bytes(), leaf_at(map_calls, call.iova)));
 }
 
-// vfio_unmap_unpin() of drivers/vfio/vfio_iommu_type1.c: run by run, a sync
-// after each VFIO_IOMMU_TLB_SYNC_MAX of them.
+// Bytes of each range that a backend gives iommu_unmap() in one call.
+std::vector<std::uint64_t> unmapped_ranges(std::span<const pagemix_run> runs,
+                                           std::uint32_t runs_per_unmap) {
+  std::vector<std::uint64_t> ranges;
+  std::uint32_t held = runs_per_unmap;
+  for (const pagemix_run& run : merge_runs(runs)) {
+    if (held == runs_per_unmap) {
+      ranges.push_back(0);
+      held = 0;
+    }
+    ranges.back() += run.bytes;
+    ++held;
+  }
+  return ranges;
+}
+
 template <typename UnmapCall>
 Invalidations vfio_unmaps(Gather gather, std::span<const pagemix_run> runs,
                           std::span<const PageCall> map_calls, std::uint64_t page_sizes,
-                          UnmapCall unmap_call) {
-  constexpr std::uint64_t kSyncMax = 512;
+                          const vfio::iommu::MappingRules& backend, UnmapCall unmap_call) {
   if (map_calls.empty()) return {};
   std::uint64_t iova = map_calls.front().iova;
-  std::uint64_t pending = 0;
-  for (const pagemix_run& run : merge_runs(runs)) {
+  std::uint32_t pending = 0;
+  for (const std::uint64_t bytes : unmapped_ranges(runs, backend.runs_per_unmap)) {
     std::vector<PageCall> calls;
-    append_unmaps(calls, map_calls, iova, iova + run.bytes, page_sizes, {});
+    append_unmaps(calls, map_calls, iova, iova + bytes, page_sizes, {});
     for (const PageCall& call : calls) unmap_call(gather, call);
-    iova += run.bytes;
-    if (++pending == kSyncMax) {
+    iova += bytes;
+    if (++pending == backend.unmaps_per_sync) {
       gather.sync();
       pending = 0;
     }
@@ -263,13 +276,14 @@ std::vector<PageCall> plan_unmap(std::span<const PageCall> map_calls, std::uint6
 
 std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs,
                                       std::span<const PageCall> map_calls, std::uint64_t page_sizes,
-                                      const UnmapRules& rules) {
+                                      const UnmapRules& rules,
+                                      const vfio::iommu::MappingRules& backend) {
   std::vector<PageCall> calls;
   if (map_calls.empty()) return calls;
   std::uint64_t iova = map_calls.front().iova;
-  for (const pagemix_run& run : merge_runs(runs)) {
-    append_unmaps(calls, map_calls, iova, iova + run.bytes, page_sizes, rules);
-    iova += run.bytes;
+  for (const std::uint64_t bytes : unmapped_ranges(runs, backend.runs_per_unmap)) {
+    append_unmaps(calls, map_calls, iova, iova + bytes, page_sizes, rules);
+    iova += bytes;
   }
   return calls;
 }
@@ -312,8 +326,9 @@ Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
 
 Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs,
                                   std::span<const PageCall> map_calls, std::uint64_t page_sizes,
-                                  const SmmuRules& rules) {
-  return vfio_unmaps(smmu_gather(page_sizes, rules), runs, map_calls, page_sizes,
+                                  const SmmuRules& rules,
+                                  const vfio::iommu::MappingRules& backend) {
+  return vfio_unmaps(smmu_gather(page_sizes, rules), runs, map_calls, page_sizes, backend,
                      [&](Gather& gather, const PageCall& call) {
                        smmu_unmap_call(gather, call, map_calls, page_sizes, rules);
                      });
@@ -328,9 +343,10 @@ Invalidations predict_vtd(std::span<const PageCall> map_calls,
 }
 
 Invalidations predict_vtd_vfio(std::span<const pagemix_run> runs,
-                               std::span<const PageCall> map_calls, std::uint64_t page_sizes) {
+                               std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                               const vfio::iommu::MappingRules& backend) {
   return vfio_unmaps(
-      vtd_gather(), runs, map_calls, page_sizes,
+      vtd_gather(), runs, map_calls, page_sizes, backend,
       [&](Gather& gather, const PageCall& call) { vtd_unmap_call(gather, call, map_calls); });
 }
 

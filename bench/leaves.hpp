@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "pagemix/vfio/iommu/address_space.hpp"
+
 namespace pagemix::bench {
 
 /// One call of the driver's map_pages() or unmap_pages(): @p count pages of
@@ -62,12 +64,14 @@ struct UnmapRules {
 std::vector<PageCall> plan_unmap(std::span<const PageCall> map_calls, std::uint64_t page_sizes,
                                  const UnmapRules& rules = {});
 
-/// unmap_pages() calls of VFIO type1, which unmaps one contiguous run at a time
-/// (vfio_unmap_unpin() in drivers/vfio/vfio_iommu_type1.c). @p runs and
-/// @p map_calls belong together.
+/// unmap_pages() calls of a VFIO backend, which calls iommu_unmap() for as many
+/// contiguous runs at a time as @p backend says (vfio_unmap_unpin() in
+/// drivers/vfio/vfio_iommu_type1.c, iopt_area_unpin_domain() in
+/// drivers/iommu/iommufd/pages.c). @p runs and @p map_calls belong together.
 std::vector<PageCall> plan_unmap_vfio(std::span<const pagemix_run> runs,
                                       std::span<const PageCall> map_calls, std::uint64_t page_sizes,
-                                      const UnmapRules& rules = {});
+                                      const UnmapRules& rules = {},
+                                      const vfio::iommu::MappingRules& backend = {});
 
 /// Leaves by their size in bytes.
 std::map<std::uint64_t, std::uint64_t> count_leaves(std::span<const PageCall> map_calls);
@@ -102,11 +106,12 @@ Invalidations predict_smmuv3(std::span<const PageCall> map_calls,
                              std::span<const PageCall> unmap_calls, std::uint64_t page_sizes,
                              const SmmuRules& rules);
 
-/// The same for VFIO type1, which syncs after each 512 runs
-/// (VFIO_IOMMU_TLB_SYNC_MAX). @p runs and @p map_calls belong together.
+/// The same for a VFIO backend, which says how many runs share a sync. @p runs
+/// and @p map_calls belong together.
 Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs,
                                   std::span<const PageCall> map_calls, std::uint64_t page_sizes,
-                                  const SmmuRules& rules);
+                                  const SmmuRules& rules,
+                                  const vfio::iommu::MappingRules& backend = {});
 
 /// IOTLB invalidations of a DMA API unmap that VT-d gets in a strict domain; a
 /// lazy one gets none from the unmap. A device with a TLB of its own (ATS) is sent
@@ -114,8 +119,9 @@ Invalidations predict_smmuv3_vfio(std::span<const pagemix_run> runs,
 Invalidations predict_vtd(std::span<const PageCall> map_calls,
                           std::span<const PageCall> unmap_calls);
 
-/// The same for VFIO type1, as predict_smmuv3_vfio().
+/// The same for a VFIO backend, as predict_smmuv3_vfio().
 Invalidations predict_vtd_vfio(std::span<const pagemix_run> runs,
-                               std::span<const PageCall> map_calls, std::uint64_t page_sizes);
+                               std::span<const PageCall> map_calls, std::uint64_t page_sizes,
+                               const vfio::iommu::MappingRules& backend = {});
 
 }  // namespace pagemix::bench

@@ -20,8 +20,8 @@
 #define POOL_BATCH	1024
 
 /**
- * struct pool_block - an allocated block
- * @vaddr:   for the CPU
+ * struct pool_block - a block of the pool
+ * @vaddr:   for the CPU, NULL where the last alloc did not get to it
  * @address: for the device
  */
 struct pool_block {
@@ -35,7 +35,7 @@ struct pool_block {
  * @size:   of a block
  * @align:  of a block
  * @nr:     blocks of a repetition
- * @live:   of these, the first @live were allocated
+ * @live:   of these, the first @live were allocated and not all are freed
  * @freed:  entries of @sequence that are done while blocks are freed
  * @sequence: blocks in the order in which they are freed
  * @blocks: all blocks
@@ -51,25 +51,29 @@ struct pool {
 	struct pool_block *blocks;
 };
 
+/* The loops are measured along with the calls: nothing else is done for a block. */
 static int pool_alloc(struct pagemix_run_ctx *ctx)
 {
 	struct pool *p = ctx->priv;
-	int err;
+	int err = 0;
 
-	while (p->live < p->nr) {
-		struct pool_block *block = &p->blocks[p->live];
+	while (!err && p->live < p->nr) {
+		const size_t end = min(p->nr, p->live + POOL_BATCH);
+		size_t i;
 
-		block->vaddr = dma_pool_alloc(p->pool, GFP_KERNEL, &block->address);
-		if (!block->vaddr)
-			return -ENOMEM;
-		p->live++;
-		if (p->live % POOL_BATCH == 0) {
-			err = pagemix_run_interrupted(ctx);
-			if (err)
-				return err;
+		for (i = p->live; i < end; i++) {
+			struct pool_block *block = &p->blocks[i];
+
+			block->vaddr = dma_pool_alloc(p->pool, GFP_KERNEL, &block->address);
+			if (!block->vaddr)
+				break;
 		}
+		p->live = i;
+		err = i < end ? -ENOMEM : pagemix_run_interrupted(ctx);
 	}
-	return 0;
+	if (err)
+		memset(&p->blocks[p->live], 0, (p->nr - p->live) * sizeof(*p->blocks));
+	return err;
 }
 
 /* Frees what is allocated: all blocks, or after an error those that are left. */
@@ -78,13 +82,17 @@ static int pool_free_all(struct pagemix_run_ctx *ctx, bool may_end)
 	struct pool *p = ctx->priv;
 	int err;
 
-	while (p->freed < p->nr) {
-		u32 i = p->sequence[p->freed++];
+	while (p->live && p->freed < p->nr) {
+		const size_t end = min(p->nr, p->freed + POOL_BATCH);
+		size_t i;
 
-		if (i < p->live)
-			dma_pool_free(p->pool, p->blocks[i].vaddr, p->blocks[i].address);
-		if (p->freed % POOL_BATCH)
-			continue;
+		for (i = p->freed; i < end; i++) {
+			const struct pool_block *block = &p->blocks[p->sequence[i]];
+
+			if (block->vaddr)
+				dma_pool_free(p->pool, block->vaddr, block->address);
+		}
+		p->freed = end;
 		err = pagemix_run_interrupted(ctx);
 		if (err && may_end)
 			return err;

@@ -86,15 +86,15 @@ UnmapRules unmap_rules(const Services& services, std::uint64_t page_sizes) {
 }
 
 VfioPlan plan_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
-                   const vfio::iommu::AddressSpace& space, const UnmapRules& rules) {
+                   const vfio::iommu::AddressSpace& space, UnmapRules rules) {
   const std::uint64_t sizes = space.page_sizes();
   const vfio::iommu::MappingRules backend = space.rules();
+  if (backend.runs_per_unmap > 1) rules.page_by_page = false;  // type1's alone
   const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   VfioPlan plan;
   plan.map_calls = backend.map_by_page ? plan_map_by_page(runs, iova, sizes, page_bytes)
                                        : plan_map(runs, iova, sizes);
-  plan.unmap_calls = backend.unmap_by_run ? plan_unmap_vfio(runs, plan.map_calls, sizes, rules)
-                                          : plan_unmap(plan.map_calls, sizes, rules);
+  plan.unmap_calls = plan_unmap_vfio(runs, plan.map_calls, sizes, rules, backend);
   return plan;
 }
 
@@ -102,17 +102,15 @@ void predict_vfio(Measurement& measurement, const Services& services,
                   std::span<const pagemix_run> runs, std::uint64_t iova,
                   const vfio::iommu::AddressSpace& space) {
   const std::uint64_t sizes = space.page_sizes();
-  const bool by_run = space.rules().unmap_by_run;
+  const vfio::iommu::MappingRules backend = space.rules();
   const auto [map_calls, unmap_calls] = plan_vfio(runs, iova, space, unmap_rules(services, sizes));
   add_leaf_counters(measurement, map_calls, unmap_calls, iova);
   if (auto rules = smmu_rules(services)) {
     rules->lazy = false;  // VFIO domains are never lazy
-    add_smmu_counters(measurement, by_run ? predict_smmuv3_vfio(runs, map_calls, sizes, *rules)
-                                          : predict_smmuv3(map_calls, unmap_calls, sizes, *rules));
+    add_smmu_counters(measurement, predict_smmuv3_vfio(runs, map_calls, sizes, *rules, backend));
   }
   if (behind_vtd(services)) {
-    const Invalidations predicted =
-        by_run ? predict_vtd_vfio(runs, map_calls, sizes) : predict_vtd(map_calls, unmap_calls);
+    const Invalidations predicted = predict_vtd_vfio(runs, map_calls, sizes, backend);
     measurement.counters["vtd_inv_predicted"] = static_cast<double>(predicted.tlbi);
   }
 }

@@ -111,7 +111,7 @@ struct VfioPlan {
   std::vector<PageCall> unmap_calls;
 };
 VfioPlan plan_vfio(std::span<const pagemix_run> runs, std::uint64_t iova,
-                   const vfio::iommu::AddressSpace& space, const UnmapRules& rules);
+                   const vfio::iommu::AddressSpace& space, UnmapRules rules);
 
 /// Adds leaves, requests and invalidations of a buffer that VFIO maps at @p iova for
 /// the device of the module's session.

@@ -139,8 +139,15 @@ static long per_cpu_lists_kib() {
   return pages * (getpagesize() / 1024);
 }
 
+void shrink_slabs() {
+  std::error_code none;
+  for (const auto& cache : std::filesystem::directory_iterator("/sys/kernel/slab", none))
+    write_text(cache.path() / "shrink", "1");
+}
+
 long settled_free_kib() {
   write_text("/proc/sys/vm/drop_caches", "3");
+  shrink_slabs();
   return meminfo_kib("MemFree") + per_cpu_lists_kib();
 }
 

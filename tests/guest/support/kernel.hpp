@@ -136,7 +136,10 @@ int bind_driver(const std::string& bdf, const std::string& driver);
 
 /// A field of /proc/meminfo in KiB.
 long meminfo_kib(const std::string& field);
-/// Free memory after dropping caches, pages on per-CPU lists included, in KiB.
+/// Gives back empty slabs, and what KASAN keeps of freed objects in quarantine.
+void shrink_slabs();
+/// Free memory after dropping caches and shrinking slabs, pages on per-CPU lists
+/// included, in KiB.
 long settled_free_kib();
 /// Users of a module; -1 when it is not loaded.
 int module_refcount(const std::string& module);

@@ -166,6 +166,23 @@ TEST(Unmap, Type1UnmapsRunByRun) {
   EXPECT_EQ(calls[1], (PageCall{kIova + kMiB, kIova + kMiB, 4096, 256}));
 }
 
+// A pfn_batch of 64 KiB holds 5461 runs; iommu_unmap() then takes a range apart by
+// the bits of its pages: 5461 = 0b1010101010101, and 8192 - 5461 = 0b101010101011.
+TEST(Unmap, IommufdUnmapsABatchOfRunsAtATime) {
+  const vfio::iommu::MappingRules iommufd{.runs_per_unmap = 5461, .unmaps_per_sync = 1};
+  const auto calls = [&](std::uint64_t chunk, std::uint64_t bytes, std::uint64_t page_sizes) {
+    const auto runs = scattered(chunk, bytes);
+    return plan_unmap_vfio(runs, plan_map(runs, kIova, page_sizes), page_sizes, {}, iommufd);
+  };
+  EXPECT_EQ(calls(4 * kKiB, 32 * kMiB, kAnyPower).size(), 7u + 7u);
+  EXPECT_EQ(calls(4 * kKiB, 10 * kMiB, kSmmu4K).size(), 1u);
+  EXPECT_EQ(calls(64 * kKiB, 32 * kMiB, kSmmu4K).size(), 1u);
+  // 10 tables and 341 pages; 171 pages and 5 tables: each batch is synced by itself.
+  const auto runs = scattered(4 * kKiB, 32 * kMiB);
+  EXPECT_EQ(predict_smmuv3_vfio(runs, plan_map(runs, kIova, kSmmu4K), kSmmu4K, {}, iommufd),
+            (Invalidations{21, 19}));
+}
+
 TEST(Unmap, Type1AsksPageByPageWhereAnUnmapRemovesMore) {
   const UnmapRules rules{.whole_requests = true, .page_by_page = true};
   const auto runs = scattered(64 * kKiB, 10 * kMiB);

@@ -29,7 +29,11 @@ struct UnmapResult {
 /// How an address space asks the IOMMU core, which decides leaves and requests.
 struct MappingRules {
   bool map_by_page = false;  ///< each page of the kernel alone: no leaf is larger
-  bool unmap_by_run = true;  ///< each physically contiguous run alone; else whole mappings
+  /// Physically contiguous runs that one call takes back. type1 unmaps each alone.
+  std::uint32_t runs_per_unmap = 1;
+  /// Such calls that share one sync of the IOTLB: VFIO_IOMMU_TLB_SYNC_MAX of
+  /// drivers/vfio/vfio_iommu_type1.c.
+  std::uint32_t unmaps_per_sync = 512;
 };
 
 /// An I/O address space that devices are attached to: a VFIO type1 container;

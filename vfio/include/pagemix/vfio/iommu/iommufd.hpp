@@ -51,7 +51,11 @@ class Iommufd final : public AddressSpace {
   std::span<const IovaRange> iova_ranges() const noexcept override { return ranges_; }
   std::uint64_t page_sizes() const noexcept override { return page_sizes_; }
   MappingRules rules() const noexcept override {
-    return {.map_by_page = huge_pages_ == HugePages::off, .unmap_by_run = false};
+    // A struct pfn_batch of drivers/iommu/iommufd/pages.c: TEMP_MEMORY_LIMIT holds as
+    // many runs of 12 bytes. A kernel that lacks 64 KiB in one piece takes fewer.
+    return {.map_by_page = huge_pages_ == HugePages::off,
+            .runs_per_unmap = 65536 / 12,
+            .unmaps_per_sync = 1};
   }
   std::optional<std::uint32_t> available_mappings() const override { return std::nullopt; }
   std::string name() const override;
