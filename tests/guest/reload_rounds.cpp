@@ -27,9 +27,6 @@ constexpr char kHelp[] =
 
 // Rounds that fill the kernel's caches before memory is compared.
 constexpr std::uint64_t kWarmup = 8;
-// One lost buffer is 10 MiB; in 500 rounds a lost page each is 2 MiB. Without a
-// loss both figures move by less than 300 KiB, up and down.
-constexpr long kBoundKib = 1024;
 
 struct Options {
   std::uint64_t rounds = 20;
@@ -137,7 +134,7 @@ int run(const Options& options) {
   demand(load_pagemix(), "load");
   std::vector<std::string> problems = health.problems();
   if (killed < options.rounds / 2) problems.emplace_back("most runs ended before they were killed");
-  if (const std::string growth = memory_growth(before, now, kBoundKib); !growth.empty())
+  if (const std::string growth = memory_growth(before, now); !growth.empty())
     problems.push_back(growth);
   for (const std::string& problem : problems) std::cerr << "reload_rounds: " << problem << "\n";
   return problems.empty() ? 0 : 1;

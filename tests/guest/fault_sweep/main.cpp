@@ -147,7 +147,7 @@ int run() {
               before.free_kib, after.free_kib, before.slab_kib, after.slab_kib);
   std::fflush(stdout);
   std::vector<std::string> problems = health.problems();
-  if (const std::string growth = memory_growth(before, after, 1024); !growth.empty())
+  if (const std::string growth = memory_growth(before, after); !growth.empty())
     problems.push_back(growth);
   for (const std::string& problem : problems) std::cerr << "fault_sweep: " << problem << "\n";
   return good && problems.empty() ? 0 : 1;

@@ -193,7 +193,7 @@ int run(const Options& options) {
   std::fflush(stdout);
   // Without a loss both figures move by less than 300 KiB; a lost buffer is 64 KiB and more.
   std::vector<std::string> problems = health.problems();
-  if (std::string growth = test::memory_growth(before, after, 1024); !growth.empty())
+  if (std::string growth = test::memory_growth(before, after); !growth.empty())
     problems.push_back(growth);
   for (const std::string& problem : problems) std::cerr << "ioctl_fuzz: " << problem << "\n";
   if (options.calls >= 2000) check_coverage(answers);

@@ -90,7 +90,10 @@ std::vector<std::string> live_objects(const std::string& module) {
   return found;
 }
 
-std::string memory_growth(const Memory& before, const Memory& now, long bound_kib) {
+long growth_bound_kib() { return exists(kKmemleak) ? 8192 : 1024; }
+
+std::string memory_growth(const Memory& before, const Memory& now) {
+  const long bound_kib = growth_bound_kib();
   std::string text;
   const auto judge = [&](const char* what, long grown, long from, long to) {
     if (grown > bound_kib)
