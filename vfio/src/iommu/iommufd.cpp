@@ -205,7 +205,6 @@ UniqueFd Iommufd::open_device(const pci::DeviceInfo& device) {
 
 std::string Iommufd::explain_map(int errnum, std::span<const std::byte> memory, std::uint64_t iova,
                                  Access access) const {
-  if (errnum == EOVERFLOW) errnum = EINVAL;  // type1's word for the same
   return explain_map_failure(
       describe_map_failure(errnum, memory, iova, access, granule(), iova_ranges()));
 }

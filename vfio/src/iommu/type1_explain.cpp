@@ -143,6 +143,7 @@ MapFailure describe_map_failure(int errnum, std::span<const std::byte> memory, s
 std::string explain_map_failure(const MapFailure& f) {
   switch (f.errnum) {
     case EINVAL:
+    case EOVERFLOW:  // beyond 64 bits: iommufd, and type1 of later kernels
       return explain_invalid(f);
     case EEXIST:
       return "the range overlaps an existing mapping";
