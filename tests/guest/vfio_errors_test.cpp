@@ -126,7 +126,6 @@ TEST_F(VfioErrors, MemoryThatCannotBePinnedIsExplained) {
   expect_error(EFAULT, "no memory is mapped", map(dangling));
   const auto read_only = anonymous(4096, PROT_READ);
   expect_error(EFAULT, "is mapped read-only", map(read_only.bytes()));
-
 }
 
 // type1 maps the PFNMAP mapping of a BAR, not that of memory: the kernel's time page
@@ -137,15 +136,16 @@ TEST_F(VfioErrors, APfnmapMappingCannotBePinned) {
   const std::byte* pages = pfnmap_vvar();
   if (backend() == "iommufd") {
     bar = edu.device.map_bar(0);
-    pages = reinterpret_cast<const std::byte*>(const_cast<const std::uint8_t*>(
-        bar->at<std::uint8_t>(0)));
+    pages = reinterpret_cast<const std::byte*>(
+        const_cast<const std::uint8_t*>(bar->at<std::uint8_t>(0)));
   }
   if (pages == nullptr) {
     skip("type1, and [vvar] of this kernel is no PFNMAP mapping");
     return;
   }
-  expect_error(EFAULT, "is a PFNMAP mapping",
-               [&] { edu.space.map({pages, 4096}, kIova, Access::read_write); });
+  expect_error(EFAULT, "is a PFNMAP mapping", [&] {
+    edu.space.map({pages, 4096}, kIova, Access::read_write);
+  });
 }
 
 TEST_F(VfioErrors, TheMappingLimitIsNamed) {

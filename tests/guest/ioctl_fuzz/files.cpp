@@ -96,8 +96,8 @@ void Worker::cpu_access() {
   // udmabuf's end syncs in the caller's direction what its begin mapped in another:
   // DMA_API_DEBUG would report udmabuf.
   const int fd = any_fd();
-  note("cpu_access", test::call(fd == shared_.foreign.get() ? buffer_fd() : fd,
-                                DMA_BUF_IOCTL_SYNC, &args));
+  note("cpu_access",
+       test::call(fd == shared_.foreign.get() ? buffer_fd() : fd, DMA_BUF_IOCTL_SYNC, &args));
 }
 
 void Worker::poll_all() {
