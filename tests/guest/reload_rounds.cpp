@@ -126,8 +126,9 @@ int run(const Options& options) {
     if (!look) continue;
     now = Memory::settled();
     if (round + 1 == kWarmup) before = now;
-    std::printf("after %4llu rounds: free %ld KiB, slabs %ld KiB\n",
-                static_cast<unsigned long long>(round + 1), now.free_kib, now.slab_kib);
+    std::printf("after %4llu rounds: free %ld KiB, slabs %ld KiB, IOMMU tables %ld KiB\n",
+                static_cast<unsigned long long>(round + 1), now.free_kib, now.slab_kib,
+                now.iommu_kib);
   }
   std::printf("%llu of %llu runs were killed\n", static_cast<unsigned long long>(killed),
               static_cast<unsigned long long>(options.rounds));

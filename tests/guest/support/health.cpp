@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -38,7 +39,8 @@ Memory Memory::settled() {
   sync();
   usleep(300000);
   Memory memory;
-  memory.free_kib = settled_free_kib();
+  memory.iommu_kib = std::max(0L, meminfo_kib("SecPageTables"));
+  memory.free_kib = settled_free_kib() + memory.iommu_kib;
   memory.slab_kib = meminfo_kib("SUnreclaim");
   return memory;
 }
@@ -93,16 +95,19 @@ std::vector<std::string> live_objects(const std::string& module) {
 long growth_bound_kib() { return exists(kKmemleak) ? 8192 : 1024; }
 
 std::string memory_growth(const Memory& before, const Memory& now) {
-  const long bound_kib = growth_bound_kib();
+  // 2048 tables of 512 pages below 4 GiB, and as many for ranges above.
+  constexpr long kTablesKib = 16384;
   std::string text;
-  const auto judge = [&](const char* what, long grown, long from, long to) {
+  const auto judge = [&](const char* what, long grown, long from, long to, long bound_kib) {
     if (grown > bound_kib)
       text += std::string(what) + ": " + std::to_string(from) + " KiB before, " +
               std::to_string(to) + " KiB after, allowed are " + std::to_string(bound_kib) +
               " KiB; ";
   };
-  judge("free memory", before.free_kib - now.free_kib, before.free_kib, now.free_kib);
-  judge("slabs", now.slab_kib - before.slab_kib, before.slab_kib, now.slab_kib);
+  const long bound = growth_bound_kib();
+  judge("free memory", before.free_kib - now.free_kib, before.free_kib, now.free_kib, bound);
+  judge("slabs", now.slab_kib - before.slab_kib, before.slab_kib, now.slab_kib, bound);
+  judge("tables of IOMMUs", now.iommu_kib, before.iommu_kib, now.iommu_kib, kTablesKib);
   return text;
 }
 
