@@ -129,7 +129,7 @@ TEST_F(VfioErrors, MemoryThatCannotBePinnedIsExplained) {
 }
 
 // type1 maps the PFNMAP mapping of a BAR, not that of memory: the kernel's time page
-// before Linux 6.15. iommufd maps neither.
+// where a kernel has it as one. iommufd maps neither.
 TEST_F(VfioErrors, APfnmapMappingCannotBePinned) {
   EduSession& edu = open();
   std::optional<vfio::pci::Bar> bar;
