@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "command_help.hpp"
+#include "program/command_help.hpp"
 
 namespace pagemix::bench {
 namespace {

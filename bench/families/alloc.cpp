@@ -3,9 +3,9 @@
 // the close() that frees the buffer. One cycle a repetition; one half is timed.
 #include <array>
 
-#include "clock.hpp"
-#include "error.hpp"
+#include "base/error.hpp"
 #include "families/family.hpp"
+#include "machine/clock.hpp"
 
 namespace pagemix::bench {
 namespace {

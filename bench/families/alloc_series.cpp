@@ -4,9 +4,9 @@
 // the kernel had to do, and where the time went.
 #include <algorithm>
 
-#include "error.hpp"
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "families/family.hpp"
-#include "interrupt.hpp"
 #include "pressure/series.hpp"
 #include "pressure/state.hpp"
 #include "trace/attribution.hpp"

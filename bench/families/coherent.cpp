@@ -10,7 +10,7 @@
 #include <array>
 #include <memory>
 
-#include "error.hpp"
+#include "base/error.hpp"
 #include "families/family.hpp"
 #include "families/module_run.hpp"
 #include "trace/attribution.hpp"

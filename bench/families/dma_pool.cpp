@@ -5,7 +5,7 @@
 
 #include "families/family.hpp"
 #include "families/module_run.hpp"
-#include "statistics.hpp"
+#include "result/statistics.hpp"
 
 namespace pagemix::bench {
 namespace {

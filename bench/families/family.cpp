@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "error.hpp"
-#include "interrupt.hpp"
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
 #include "pagemix/vfio/iommu/backend.hpp"
 
 namespace pagemix::bench {

@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "buffer_pool.hpp"
-#include "cases.hpp"
-#include "clock.hpp"
-#include "device_session.hpp"
-#include "drive.hpp"
-#include "environment.hpp"
-#include "heap_client.hpp"
-#include "iommu_counters.hpp"
-#include "leaves.hpp"
-#include "marker.hpp"
+#include "iommu/iommu_counters.hpp"
+#include "iommu/leaves.hpp"
+#include "machine/buffer_pool.hpp"
+#include "machine/clock.hpp"
+#include "machine/device_session.hpp"
+#include "machine/drive.hpp"
+#include "machine/environment.hpp"
+#include "machine/heap_client.hpp"
+#include "machine/marker.hpp"
+#include "plan/cases.hpp"
 #include "pressure/state.hpp"
-#include "recorder.hpp"
+#include "result/recorder.hpp"
 
 namespace pagemix::bench {
 

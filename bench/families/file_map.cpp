@@ -2,10 +2,10 @@
 // file_map, file_unmap: IOMMU_IOAS_MAP_FILE of a memfd, shmem or huge pages, and
 // IOMMU_IOAS_UNMAP, as user space sees them. All pages are present before. One
 // cycle a repetition; one half is timed.
-#include "error.hpp"
+#include "base/error.hpp"
 #include "families/family.hpp"
 #include "families/vfio_cycle.hpp"
-#include "memfd.hpp"
+#include "machine/memfd.hpp"
 #include "pagemix/vfio/error.hpp"
 #include "pagemix/vfio/iommu/iommufd.hpp"
 #include "pagemix/vfio/iommu/iova.hpp"

@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <map>
 
-#include "clock.hpp"
-#include "error.hpp"
+#include "base/error.hpp"
 #include "families/family.hpp"
+#include "machine/clock.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "families/family.hpp"
-#include "target_client.hpp"
+#include "machine/target_client.hpp"
 
 namespace pagemix::bench {
 

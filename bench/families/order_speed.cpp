@@ -3,9 +3,9 @@
 // buffer of its own, held to the end. A sample is the cost of one allocation, as
 // user space sees it and zeroing included; the kernel may reclaim and compact for
 // it. The first that fails is the last, and a sample too.
-#include "clock.hpp"
-#include "error.hpp"
+#include "base/error.hpp"
 #include "families/family.hpp"
+#include "machine/clock.hpp"
 #include "pressure/anonymous.hpp"
 #include "pressure/series.hpp"
 #include "pressure/state.hpp"

@@ -2,9 +2,9 @@
 // sample_cost: what a sample contains besides the operation. timer:kernel is
 // the module's operation "nop"; timer:user is two readings of the clock that
 // the user-space families use. Shown beside the results, never subtracted here.
-#include "clock.hpp"
 #include "families/family.hpp"
 #include "families/module_run.hpp"
+#include "machine/clock.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -10,8 +10,8 @@
 #include <latch>
 #include <thread>
 
-#include "error.hpp"
-#include "statistics.hpp"
+#include "base/error.hpp"
+#include "result/statistics.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "clock.hpp"
 #include "families/family.hpp"
+#include "machine/clock.hpp"
 
 namespace pagemix::bench {
 

@@ -5,7 +5,7 @@
 // repetition; one half is timed.
 #include <optional>
 
-#include "error.hpp"
+#include "base/error.hpp"
 #include "families/family.hpp"
 #include "families/vfio_cycle.hpp"
 #include "pagemix/vfio/error.hpp"

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <array>
 
-#include "error.hpp"
+#include "base/error.hpp"
 
 namespace pagemix::bench {
 namespace {

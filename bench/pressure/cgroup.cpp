@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <csignal>
 
-#include "cases.hpp"
-#include "dma_heap.hpp"
-#include "error.hpp"
+#include "base/error.hpp"
+#include "machine/dma_heap.hpp"
+#include "plan/cases.hpp"
 #include "pressure/anonymous.hpp"
 
 namespace pagemix::bench {

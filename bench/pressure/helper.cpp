@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "error.hpp"
-#include "interrupt.hpp"
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
 
 namespace pagemix::bench {
 namespace {

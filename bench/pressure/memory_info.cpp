@@ -8,9 +8,9 @@
 #include <sstream>
 #include <vector>
 
-#include "environment.hpp"
-#include "error.hpp"
-#include "text.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "machine/environment.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -15,9 +15,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "error.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "pressure/anonymous.hpp"
-#include "text.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -10,11 +10,11 @@
 #include <set>
 #include <thread>
 
-#include "clock.hpp"
-#include "error.hpp"
+#include "base/error.hpp"
+#include "base/interrupt.hpp"
+#include "base/text.hpp"
 #include "families/family.hpp"
-#include "interrupt.hpp"
-#include "text.hpp"
+#include "machine/clock.hpp"
 #include "trace/attribution.hpp"
 
 namespace pagemix::bench {

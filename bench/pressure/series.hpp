@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "dma_heap.hpp"
-#include "heap_client.hpp"
+#include "machine/dma_heap.hpp"
+#include "machine/heap_client.hpp"
 #include "pressure/memory_info.hpp"
 #include "trace/session.hpp"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "error.hpp"
+#include "base/error.hpp"
 #include "pagemix/vfio/error.hpp"
 
 namespace pagemix::bench {

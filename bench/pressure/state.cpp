@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <vector>
 
-#include "dma_heap.hpp"
-#include "error.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "machine/dma_heap.hpp"
 #include "pressure/anonymous.hpp"
 #include "pressure/cgroup.hpp"
 #include "pressure/churn.hpp"
-#include "text.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string>
 
-#include "error.hpp"
+#include "base/error.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <optional>
 
-#include "error.hpp"
-#include "text.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "trace/libtracefs.hpp"
 
 namespace pagemix::bench {

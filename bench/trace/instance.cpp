@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include "error.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "pagemix/vfio/files.hpp"
-#include "text.hpp"
 #include "trace/libtracefs.hpp"
 
 namespace pagemix::bench {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <map>
 
-#include "error.hpp"
-#include "text.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "trace/gfp_flags.hpp"
 #include "trace/libtracefs.hpp"
 

@@ -73,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
     builds.add_argument("--lint", action="store_true",
                         help="only the module, with W=1 and sparse: a warning fails")
     builds.add_argument("targets", nargs="*", metavar="TARGET",
-                        help="CMake targets besides the program, such as tests/guest's programs")
+                        help="CMake targets besides the program, such as tests/in_guest's programs")
 
     commands.add_parser("machines", help="list the machines")
 

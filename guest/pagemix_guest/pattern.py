@@ -2,7 +2,7 @@
 """What the drive of target nvme-file holds: no two of its 8-byte words are equal.
 
 The word at byte offset 8 * i is (i + 1) * FACTOR modulo 2^64, little-endian;
-tests/guest/support/pattern.hpp says the same in C++.
+tests/in_guest/support/pattern.hpp says the same in C++.
 """
 
 from __future__ import annotations

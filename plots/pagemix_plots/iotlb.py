@@ -187,7 +187,7 @@ class Mt19937_64:
         self._at = 0
 
     def below(self, bound: int) -> int:
-        """Evenly from 0..bound-1, as bench/cases.cpp draws: too large numbers are drawn again."""
+        """Evenly from 0..bound-1, as bench/plan/cases.cpp draws: too large numbers are drawn again."""
         limit = MASK - MASK % bound
         number = self()
         while number >= limit:
@@ -196,7 +196,7 @@ class Mt19937_64:
 
 
 def random_pages(window: int, page: int, seed: int, at_most: int = 0) -> NDArray[np.int64]:
-    """Offsets of use_random's accesses of one pass, as bench/access_order.cpp makes them."""
+    """Offsets of use_random's accesses of one pass, as bench/plan/access_order.cpp makes them."""
     pages = window // page
     wanted = min(pages, at_most) if at_most else pages
     numbers = list(range(pages))

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/ini.hpp"
+
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/parsers.hpp>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace pagemix::bench {
+namespace {
+
+// Boost.Program_options reports neither the line of an option nor that of an
+// error. This walks the lines by Boost's own rules (everything after # is a
+// comment) and notes where the sections and entries stand.
+struct Outline {
+  std::vector<IniSection> sections;
+  std::vector<IniEntry> entries;  // values still empty
+};
+
+Outline outline(const std::string& text, const std::string& name) {
+  Outline found;
+  std::string section;
+  std::map<std::string, std::string> seen;  // entry or section -> where
+  std::istringstream lines(text);
+  std::string line;
+  for (unsigned number = 1; std::getline(lines, line); ++number) {
+    line = trim(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const std::string where = name + ":" + std::to_string(number);
+    std::string id;
+    if (line.front() == '[' && line.back() == ']') {
+      section = line.substr(1, line.size() - 2);
+      if (section.empty()) throw UsageError(where + ": section without a name");
+      id = "section [" + section + "]";
+      found.sections.push_back({section, where});
+    } else {
+      const std::size_t equals = line.find('=');
+      const std::string key = trim(line.substr(0, equals));
+      if (equals == std::string::npos || key.empty())
+        throw UsageError(where + ": unreadable line \"" + line +
+                         "\"; allowed: [section], key = value, # comment");
+      id = "key \"" + key + "\" of [" + section + "]";
+      found.entries.push_back({section, key, "", where});
+    }
+    const auto [first, fresh] = seen.emplace(id, where);
+    if (!fresh) throw UsageError(where + ": " + id + " is already at " + first->second);
+  }
+  return found;
+}
+
+}  // namespace
+
+Ini parse_ini(const std::string& text, const std::string& name) {
+  namespace po = boost::program_options;
+  Outline found = outline(text, name);
+  std::istringstream stream(text);
+  const po::options_description none;
+  const po::parsed_options parsed =
+      po::parse_config_file(stream, none, /*allow_unregistered=*/true);
+  if (parsed.options.size() != found.entries.size())
+    throw UsageError(name + ": unreadable: " + std::to_string(parsed.options.size()) + " of " +
+                     std::to_string(found.entries.size()) + " entries were understood");
+  for (std::size_t i = 0; i < found.entries.size(); ++i)
+    found.entries[i].value = parsed.options[i].value.empty() ? "" : parsed.options[i].value.front();
+  return {std::move(found.sections), std::move(found.entries)};
+}
+
+Ini read_ini(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  if (std::filesystem::is_directory(file) || !stream || !(text << stream.rdbuf()))
+    throw UsageError("cannot read " + file.string());
+  return parse_ini(text.str(), file.string());
+}
+
+}  // namespace pagemix::bench

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "program/cli.hpp"
+
+namespace pagemix::bench {
+
+/// `pagemix run`. Returns an exit code; throws UsageError, RunError and the
+/// vfio library's errors before anything is measured.
+int run_command(const RunOptions& options);
+
+}  // namespace pagemix::bench
