@@ -279,29 +279,41 @@ def parse_trace(lines: Iterable[bytes]) -> Parser:
     return Parser().read(lines)
 
 
-def merge(run: dict[str, Any], phases: Sequence[Phase], counters: Sequence[str]) -> list[str]:
-    """Writes counts per iteration into the entries of run.json; returns what has none and why.
+@dataclass
+class Joined:
+    """What merge() could not write, each with its reason."""
+
+    notes: list[str] = field(default_factory=list)  # phases without counts, as expected
+    foreign: list[str] = field(default_factory=list)  # markers of no entry: not of this run
+
+
+def merge(run: dict[str, Any], phases: Sequence[Phase], counters: Sequence[str]) -> Joined:
+    """Writes counts per iteration into the entries of run.json.
 
     A phase belongs to the entry with its name and, as repetition_index, its
-    block. A name that no entry has raises ValueError: then markers and results
-    are not of one run.
+    block. A case that failed has ended its phase and left no entry, but its name
+    in context.pagemix.skipped.
     """
     entries = {(entry["name"], entry.get("repetition_index", 0)): entry
                for entry in run.get("benchmarks", []) if entry.get("run_type") != "aggregate"}
     names = {name for name, _ in entries}
-    complete = run.get("context", {}).get("pagemix", {}).get("complete", True)
-    notes: list[str] = []
+    pagemix = run.get("context", {}).get("pagemix", {})
+    failed = {item["what"] for item in pagemix.get("skipped", [])}
+    joined = Joined()
     for phase in phases:
+        where = f"{phase.name} block {phase.block}"
         entry = entries.get((phase.name, phase.block))
         if phase.problem:
-            notes.append(f"{phase.name} block {phase.block}: {phase.problem}")
+            joined.notes.append(f"{where}: {phase.problem}")
         elif entry is not None:
             for counter in counters:
                 entry[counter] = phase.count(counter) / phase.iterations
-        elif complete:
-            what = "block" if phase.name in names else "benchmark"
-            raise ValueError(f"marker '{phase.name}' block {phase.block}: no such {what} in "
-                             "run.json")
+        elif phase.name in failed:
+            joined.notes.append(f"{where}: failed, as run.json says")
+        elif not pagemix.get("complete", True):
+            joined.notes.append(f"{where}: not in the incomplete run.json")
         else:
-            notes.append(f"{phase.name} block {phase.block}: not in the incomplete run.json")
-    return notes
+            what = "block" if phase.name in names else "benchmark"
+            joined.foreign.append(f"marker '{phase.name}' block {phase.block}: no such {what} in "
+                                  "run.json")
+    return joined

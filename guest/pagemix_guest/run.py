@@ -253,7 +253,11 @@ def real_dates(run: dict[str, Any], begun: datetime) -> None:
 
 def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Path,
                 begun: datetime) -> None:
-    """Writes events.json and the counters, the dates and the origin in run.json."""
+    """Writes events.json and the counters, the dates and the origin in run.json.
+
+    GuestError, after all that could be joined is written, when the trace has phases of no entry.
+    """
+    foreign: list[str] = []
     run: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
     real_dates(run, begun)
     guest = {"qemu_version": version(ARCHITECTURES[request.machine.arch].qemu),
@@ -271,12 +275,12 @@ def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Pa
         (out / "events.json").write_text(json.dumps(
             {"schema": 1, "counters": counters, **guest, **parser.as_json()}, indent=1) + "\n",
             encoding="utf-8")
-        try:
-            notes = merge(run, parser.phases, counters)
-        except ValueError as error:
-            raise GuestError(f"{files.trace}: {error}") from error
-        outside = [problem for problem in parser.problems if problem not in notes]
-        for note in [*notes, *outside]:
+        joined = merge(run, parser.phases, counters)
+        foreign = joined.foreign
+        run["context"]["pagemix"].setdefault("skipped", []).extend(
+            {"what": "event counts", "why": why} for why in foreign)
+        outside = [problem for problem in parser.problems if problem not in joined.notes]
+        for note in [*joined.notes, *outside]:
             say(f"events: {note}")
         if not parser.phases:
             say("events: no phase markers in the trace, so no counts")
@@ -284,3 +288,5 @@ def join_events(request: Request, files: Boot, arguments: Sequence[str], out: Pa
     fresh = out / "run.json.new"
     fresh.write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
     fresh.replace(out / "run.json")
+    if foreign:
+        raise GuestError("events: " + "; ".join(foreign))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pagemix_guest.events import Parser, counters_of, merge, missing_columns, parse_trace
+from pagemix_guest.events import Joined, Parser, counters_of, merge, missing_columns, parse_trace
 
 DATA = Path(__file__).parent / "data"
 SPELLINGS = ("7.2", "10")
@@ -250,7 +250,7 @@ def run_json(*entries: tuple[str, int], complete: bool = True) -> dict[str, Any]
 def test_counters_per_iteration_in_the_right_entry() -> None:
     run = run_json(("a", 0), ("a", 1), ("b", 0))
     parser = parse_trace([*begin("a", 1), TLBI, TLBI, TLBI, SYNC, SYNC, *end("a", 2, block=1)])
-    assert merge(run, parser.phases, counters_of(SMMU)) == []
+    assert merge(run, parser.phases, counters_of(SMMU)) == Joined()
     first, second, third = run["benchmarks"]
     assert "smmu_cmd_tlbi" not in first and "smmu_cmd_tlbi" not in third
     assert (second["smmu_cmd_tlbi"], second["smmu_cmd_sync"]) == (1.5, 1.0)
@@ -259,27 +259,37 @@ def test_counters_per_iteration_in_the_right_entry() -> None:
 
 def test_phase_with_a_problem_leaves_its_entry_alone() -> None:
     run = run_json(("a", 0))
-    notes = merge(run, parse_trace([*begin("a"), TLBI]).phases, counters_of(SMMU))
-    assert notes == ["a block 0: begun and not ended"]
+    joined = merge(run, parse_trace([*begin("a"), TLBI]).phases, counters_of(SMMU))
+    assert joined == Joined(notes=["a block 0: begun and not ended"])
     assert "smmu_cmd_tlbi" not in run["benchmarks"][0]
 
 
-def test_unknown_name_is_an_error() -> None:
-    phases = parse_trace([*begin("nope"), *end("nope", 1)]).phases
-    with pytest.raises(ValueError, match="'nope'.*no such benchmark"):
-        merge(run_json(("a", 0)), phases, [])
+@pytest.mark.parametrize(("name", "block", "what"), [
+    ("nope", 0, "marker 'nope' block 0: no such benchmark in run.json"),
+    ("a", 7, "marker 'a' block 7: no such block in run.json")])
+def test_a_foreign_phase_is_told_and_the_others_joined(name: str, block: int, what: str) -> None:
+    run = run_json(("a", 0))
+    phases = parse_trace([*begin(name, block), TLBI, *end(name, 1, block=block),
+                          *begin("a"), TLBI, *end("a", 1)]).phases
+    assert merge(run, phases, counters_of(SMMU)) == Joined(foreign=[what])
+    assert run["benchmarks"][0]["smmu_cmd_tlbi"] == 1
 
 
-def test_unknown_block_is_an_error() -> None:
-    phases = parse_trace([*begin("a", 7), *end("a", 1, block=7)]).phases
-    with pytest.raises(ValueError, match="'a' block 7: no such block"):
-        merge(run_json(("a", 0)), phases, [])
+def test_a_failed_case_keeps_the_others_counts() -> None:
+    """alloc ends its phase also where an allocation failed; run.json has no entry then."""
+    run = run_json(("a", 0), ("b", 0))
+    run["context"]["pagemix"]["skipped"] = [{"what": "b", "why": "allocate for b: ENOMEM"}]
+    phases = parse_trace([*begin("a"), TLBI, *end("a", 1), *begin("b"), *end("b", 1),
+                          *begin("b", 1), *end("b", 1, block=1)]).phases
+    assert merge(run, phases, counters_of(SMMU)) == Joined(
+        notes=["b block 1: failed, as run.json says"])
+    assert [entry["smmu_cmd_tlbi"] for entry in run["benchmarks"]] == [1, 0]
 
 
 def test_interrupted_run_may_lack_an_entry() -> None:
     phases = parse_trace([*begin("a", 7), *end("a", 1, block=7)]).phases
-    assert merge(run_json(("a", 0), complete=False), phases, []) == [
-        "a block 7: not in the incomplete run.json"]
+    assert merge(run_json(("a", 0), complete=False), phases, []) == Joined(
+        notes=["a block 7: not in the incomplete run.json"])
 
 
 def test_queue_of_vt_d() -> None:
@@ -318,7 +328,7 @@ def test_insertions_are_counted_by_level() -> None:
     phases = parse_trace([*begin("a"), insert % (0x1000, 3), insert % (0x2000, 3),
                           insert % (0x200000, 2), *end("a", 2)]).phases
     run = run_json(("a", 0))
-    assert merge(run, phases, counters_of(SMMU)) == []
+    assert merge(run, phases, counters_of(SMMU)) == Joined()
     entry = run["benchmarks"][0]
     assert (entry["iotlb_insert_level1"], entry["iotlb_insert_level2"],
             entry["iotlb_insert_level3"]) == (0, 0.5, 1)
