@@ -58,7 +58,7 @@ bool pagemix_buffer_next_run(const struct pagemix_buffer *buffer, size_t *chunk,
  *
  * Return: 0 or -ENOMEM.
  */
-int pagemix_buffer_sgtable(struct pagemix_buffer *buffer, struct sg_table *table)
+int pagemix_buffer_sgtable(const struct pagemix_buffer *buffer, struct sg_table *table)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -287,19 +287,6 @@ static const struct dma_buf_ops buffer_ops = {
 struct pagemix_buffer *pagemix_buffer_of(struct dma_buf *dmabuf)
 {
 	return dmabuf->ops == &buffer_ops ? dmabuf->priv : NULL;
-}
-
-/**
- * pagemix_attachment_sgtable - the table of an attachment to one of our buffers
- * @attachment: of dma_buf_attach()
- *
- * Return: the table, for callers that map it themselves.
- */
-struct sg_table *pagemix_attachment_sgtable(struct dma_buf_attachment *attachment)
-{
-	struct pagemix_attachment *a = attachment->priv;
-
-	return &a->table;
 }
 
 /* Does an IOMMU translate the DMA of @dev? */

@@ -39,9 +39,8 @@ struct pagemix_buffer {
 
 struct dma_buf *pagemix_buffer_create(const struct pagemix_alloc *args);
 struct pagemix_buffer *pagemix_buffer_of(struct dma_buf *dmabuf);
-int pagemix_buffer_sgtable(struct pagemix_buffer *buffer, struct sg_table *table);
+int pagemix_buffer_sgtable(const struct pagemix_buffer *buffer, struct sg_table *table);
 void pagemix_buffer_attachments(struct pagemix_buffer *buffer, struct pagemix_buf_attachments *out);
-struct sg_table *pagemix_attachment_sgtable(struct dma_buf_attachment *attachment);
 
 /**
  * pagemix_buffer_next_run - walk the physically contiguous stretches

@@ -71,13 +71,13 @@ int pagemix_mix_check(const struct pagemix_step *steps, u32 nsteps, size_t bytes
 }
 
 /* Where the time of the loop goes; reads the clock when the order changes. */
-struct mix_clock {
+struct pagemix_mix_clock {
 	u64 *order_ns;
 	u64 since;
 	int order;
 };
 
-static void mix_clock_switch(struct mix_clock *clock, int order)
+static void mix_clock_switch(struct pagemix_mix_clock *clock, int order)
 {
 	u64 now;
 
@@ -91,7 +91,7 @@ static void mix_clock_switch(struct mix_clock *clock, int order)
 }
 
 static struct page *mix_alloc_largest(struct pagemix_chunks *chunks, size_t rest,
-				      unsigned int max_order, struct mix_clock *clock,
+				      unsigned int max_order, struct pagemix_mix_clock *clock,
 				      const struct pagemix_step *steps, u32 nsteps,
 				      unsigned int *order)
 {
@@ -137,7 +137,7 @@ static struct pagemix_chunk *chunk_array(size_t nr)
 int pagemix_chunks_alloc(struct pagemix_chunks *chunks, size_t bytes,
 			 const struct pagemix_step *steps, u32 nsteps)
 {
-	struct mix_clock clock = { .order_ns = chunks->order_ns, .order = -1 };
+	struct pagemix_mix_clock clock = { .order_ns = chunks->order_ns, .order = -1 };
 	unsigned int order = steps[0].order;
 	struct page *page, *next;
 	size_t rest = bytes, nr = 0;

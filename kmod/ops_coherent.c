@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Coherent DMA memory: dma_alloc_attrs() and dma_free_attrs(), without a dma-buf.
- * They alternate; each operation times one half of the cycle.
  *
  * The kernel zeroes such memory since 5.0, whether __GFP_ZERO is given or not;
  * only dma-direct with DMA_ATTR_NO_KERNEL_MAPPING does not. dma-iommu takes no
@@ -17,45 +16,51 @@
 			PAGEMIX_COHERENT_ZERO)
 
 /**
- * struct coherent - state of a run
- * @bytes:   of the allocation
- * @attrs:   DMA_ATTR_*
- * @gfp:     of the allocation
- * @cookie:  what dma_alloc_attrs() returned, NULL while there is none: an address,
- *           or a page without a kernel mapping
- * @address: of it for the device
+ * struct pagemix_coherent - state of a run
+ * @bytes: of the allocation
+ * @attrs: DMA_ATTR_*
+ * @gfp:   of the allocation
  */
-struct coherent {
+struct pagemix_coherent {
 	size_t bytes;
 	unsigned long attrs;
 	gfp_t gfp;
+};
+
+/**
+ * struct pagemix_coherent_slot - an allocation
+ * @cookie:  what dma_alloc_attrs() returned: an address, or a page without a
+ *           kernel mapping
+ * @address: of it for the device
+ */
+struct pagemix_coherent_slot {
 	void *cookie;
 	dma_addr_t address;
 };
 
-static int coherent_alloc(struct pagemix_run_ctx *ctx)
+static int coherent_alloc(struct pagemix_run_ctx *ctx, void *slot)
 {
-	struct coherent *c = ctx->priv;
+	const struct pagemix_coherent *c = ctx->priv;
+	struct pagemix_coherent_slot *s = slot;
 
-	c->cookie = dma_alloc_attrs(ctx->dev, c->bytes, &c->address, c->gfp, c->attrs);
-	return c->cookie ? 0 : -ENOMEM;
+	s->cookie = dma_alloc_attrs(ctx->dev, c->bytes, &s->address, c->gfp, c->attrs);
+	return s->cookie ? 0 : -ENOMEM;
 }
 
-static int coherent_free(struct pagemix_run_ctx *ctx)
+static int coherent_free(struct pagemix_run_ctx *ctx, void *slot)
 {
-	struct coherent *c = ctx->priv;
-	void *cookie = c->cookie;
+	const struct pagemix_coherent *c = ctx->priv;
+	const struct pagemix_coherent_slot *s = slot;
 
-	c->cookie = NULL;
-	dma_free_attrs(ctx->dev, c->bytes, cookie, c->address, c->attrs);
+	dma_free_attrs(ctx->dev, c->bytes, s->cookie, s->address, c->attrs);
 	return 0;
 }
 
-static void coherent_note(struct pagemix_run_ctx *ctx)
+static void coherent_note(struct pagemix_run_ctx *ctx, const void *slot)
 {
-	const struct coherent *c = ctx->priv;
+	const struct pagemix_coherent_slot *s = slot;
 
-	ctx->iova = c->address;
+	ctx->iova = s->address;
 	ctx->nr_mapped = 1;
 }
 
@@ -63,7 +68,7 @@ static int coherent_setup(struct pagemix_run_ctx *ctx)
 {
 	u64 bytes = ctx->params[PAGEMIX_COHERENT_BYTES];
 	u64 attrs = ctx->params[PAGEMIX_COHERENT_ATTRS];
-	struct coherent *c;
+	struct pagemix_coherent *c;
 
 	if (!bytes || bytes > PAGEMIX_MAX_COHERENT || !PAGE_ALIGNED(bytes) ||
 	    bytes >> PAGE_SHIFT > totalram_pages() / 2 || attrs & ~(u64)COHERENT_ATTRS)
@@ -85,44 +90,17 @@ static int coherent_setup(struct pagemix_run_ctx *ctx)
 	return 0;
 }
 
-static void coherent_alloc_restore(struct pagemix_run_ctx *ctx)
-{
-	coherent_note(ctx);
-	coherent_free(ctx);
-}
-
-static int coherent_free_prepare(struct pagemix_run_ctx *ctx)
-{
-	int err = coherent_alloc(ctx);
-
-	if (!err)
-		coherent_note(ctx);
-	return err;
-}
-
 static void coherent_teardown(struct pagemix_run_ctx *ctx)
 {
-	struct coherent *c = ctx->priv;
-
-	if (c->cookie)
-		coherent_free(ctx);
-	kfree(c);
+	kfree(ctx->priv);
 }
 
-const struct pagemix_op pagemix_op_coherent_alloc = {
-	.name = "coherent_alloc",
+const struct pagemix_pair pagemix_coherent = {
 	.nr_params = PAGEMIX_COHERENT_PARAMS,
+	.slot_size = sizeof(struct pagemix_coherent_slot),
 	.setup = coherent_setup,
-	.op = coherent_alloc,
-	.restore = coherent_alloc_restore,
-	.teardown = coherent_teardown,
-};
-
-const struct pagemix_op pagemix_op_coherent_free = {
-	.name = "coherent_free",
-	.nr_params = PAGEMIX_COHERENT_PARAMS,
-	.setup = coherent_setup,
-	.prepare = coherent_free_prepare,
-	.op = coherent_free,
+	.apply = coherent_alloc,
+	.undo = coherent_free,
+	.note = coherent_note,
 	.teardown = coherent_teardown,
 };

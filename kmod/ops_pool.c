@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * DMA pools: dma_pool_alloc() of every block that a number of pages holds, and
- * dma_pool_free() of them all. One repetition is all blocks; both halves
- * alternate, each operation times one.
+ * dma_pool_free() of them all. One repetition is all blocks; a slot is the pool.
  *
  * A pool keeps its pages until it is destroyed. Warm runs use one pool, which gets
  * its pages before the first repetition; a cold pool_alloc makes one each time.
@@ -16,115 +15,125 @@
 #include "ops.h"
 #include "random.h"
 
-/* Blocks between two looks for a signal: old kernels take long for each. */
+/* Blocks between two chances for others to run: old kernels take long for each. */
 #define POOL_BATCH	1024
 
 /**
- * struct pool_block - a block of the pool
- * @vaddr:   for the CPU, NULL where the last alloc did not get to it
+ * struct pagemix_pool_block - a block of the pool
+ * @vaddr:   for the CPU
  * @address: for the device
  */
-struct pool_block {
+struct pagemix_pool_block {
 	void *vaddr;
 	dma_addr_t address;
 };
 
 /**
- * struct pool - state of a run
- * @pool:   the DMA pool, NULL in cold runs between repetitions
- * @size:   of a block
- * @align:  of a block
- * @nr:     blocks of a repetition
- * @live:   of these, the first @live were allocated and not all are freed
- * @freed:  entries of @sequence that are done while blocks are freed
+ * struct pagemix_pool - state of a run
+ * @size:     of a block
+ * @align:    of a block
+ * @nr:       blocks of a repetition
  * @sequence: blocks in the order in which they are freed
- * @blocks: all blocks
+ * @blocks:   all blocks
  */
-struct pool {
-	struct dma_pool *pool;
+struct pagemix_pool {
 	size_t size;
 	size_t align;
 	size_t nr;
-	size_t live;
-	size_t freed;
 	u32 *sequence;
-	struct pool_block *blocks;
+	struct pagemix_pool_block *blocks;
 };
 
-/* The loops are measured along with the calls: nothing else is done for a block. */
-static int pool_alloc(struct pagemix_run_ctx *ctx)
+static int pool_give_up(struct dma_pool *pool, const struct pagemix_pool_block *blocks, size_t nr,
+			int err)
 {
-	struct pool *p = ctx->priv;
-	int err = 0;
+	size_t i;
 
-	while (!err && p->live < p->nr) {
-		const size_t end = min(p->nr, p->live + POOL_BATCH);
-		size_t i;
-
-		for (i = p->live; i < end; i++) {
-			struct pool_block *block = &p->blocks[i];
-
-			block->vaddr = dma_pool_alloc(p->pool, GFP_KERNEL, &block->address);
-			if (!block->vaddr)
-				break;
-		}
-		p->live = i;
-		err = i < end ? -ENOMEM : pagemix_run_interrupted(ctx);
+	for (i = 0; i < nr; i++) {
+		dma_pool_free(pool, blocks[i].vaddr, blocks[i].address);
+		if (i % POOL_BATCH == 0)
+			cond_resched();
 	}
-	if (err)
-		memset(&p->blocks[p->live], 0, (p->nr - p->live) * sizeof(*p->blocks));
 	return err;
 }
 
-/* Frees what is allocated: all blocks, or after an error those that are left. */
-static int pool_free_all(struct pagemix_run_ctx *ctx, bool may_end)
+/* The loops are measured along with the calls: nothing else is done for a block. */
+static int pool_alloc(struct pagemix_run_ctx *ctx, void *slot)
 {
-	struct pool *p = ctx->priv;
+	const struct pagemix_pool *p = ctx->priv;
+	struct dma_pool *pool = *(struct dma_pool **)slot;
+	size_t i = 0;
 	int err;
 
-	while (p->live && p->freed < p->nr) {
-		const size_t end = min(p->nr, p->freed + POOL_BATCH);
-		size_t i;
+	while (i < p->nr) {
+		const size_t end = min(p->nr, i + POOL_BATCH);
 
-		for (i = p->freed; i < end; i++) {
-			const struct pool_block *block = &p->blocks[p->sequence[i]];
+		for (; i < end; i++) {
+			struct pagemix_pool_block *block = &p->blocks[i];
 
-			if (block->vaddr)
-				dma_pool_free(p->pool, block->vaddr, block->address);
+			block->vaddr = dma_pool_alloc(pool, GFP_KERNEL, &block->address);
+			if (!block->vaddr)
+				return pool_give_up(pool, p->blocks, i, -ENOMEM);
 		}
-		p->freed = end;
 		err = pagemix_run_interrupted(ctx);
-		if (err && may_end)
-			return err;
-		cond_resched();
+		if (err)
+			return pool_give_up(pool, p->blocks, i, err);
 	}
-	p->live = 0;
-	p->freed = 0;
 	return 0;
 }
 
-static int pool_free(struct pagemix_run_ctx *ctx)
+static int pool_free(struct pagemix_run_ctx *ctx, void *slot)
 {
-	return pool_free_all(ctx, true);
+	const struct pagemix_pool *p = ctx->priv;
+	struct dma_pool *pool = *(struct dma_pool **)slot;
+	size_t i = 0;
+
+	while (i < p->nr) {
+		const size_t end = min(p->nr, i + POOL_BATCH);
+
+		for (; i < end; i++) {
+			const struct pagemix_pool_block *block = &p->blocks[p->sequence[i]];
+
+			dma_pool_free(pool, block->vaddr, block->address);
+		}
+		cond_resched();
+	}
+	return 0;
 }
 
-static void pool_note(struct pagemix_run_ctx *ctx)
+static void pool_note(struct pagemix_run_ctx *ctx, const void *slot)
 {
-	const struct pool *p = ctx->priv;
+	const struct pagemix_pool *p = ctx->priv;
 
 	ctx->iova = p->blocks[0].address;
 	ctx->nr_mapped = p->nr;
 }
 
-static int pool_make(struct pagemix_run_ctx *ctx)
+static int pool_slot_init(struct pagemix_run_ctx *ctx, void *slot, u32 index)
 {
-	struct pool *p = ctx->priv;
+	const struct pagemix_pool *p = ctx->priv;
+	struct dma_pool **pool = slot;
+	int err;
 
-	p->pool = dma_pool_create("pagemix", ctx->dev, p->size, p->align, 0);
-	return p->pool ? 0 : -ENOMEM;
+	*pool = dma_pool_create("pagemix", ctx->dev, p->size, p->align, 0);
+	if (!*pool)
+		return -ENOMEM;
+	if (ctx->cold)
+		return 0;
+	err = pool_alloc(ctx, slot);
+	if (err)
+		dma_pool_destroy(*pool);
+	else
+		pool_free(ctx, slot);
+	return err;
 }
 
-static void pool_make_sequence(struct pool *p, u64 order, u64 seed)
+static void pool_slot_exit(struct pagemix_run_ctx *ctx, void *slot)
+{
+	dma_pool_destroy(*(struct dma_pool **)slot);
+}
+
+static void pool_make_sequence(struct pagemix_pool *p, u64 order, u64 seed)
 {
 	size_t i, k;
 
@@ -156,18 +165,14 @@ static size_t pool_blocks(const u64 *params)
 	if (order != PAGEMIX_FREE_RANDOM && params[PAGEMIX_POOL_SEED])
 		return 0;
 	nr = pages * (PAGE_SIZE / ALIGN(size, align));
-	bytes = pages * PAGE_SIZE + nr * (sizeof(struct pool_block) + sizeof(u32));
+	bytes = pages * PAGE_SIZE + nr * (sizeof(struct pagemix_pool_block) + sizeof(u32));
 	return bytes >> PAGE_SHIFT > totalram_pages() / 2 ? 0 : nr;
 }
 
 static void pool_teardown(struct pagemix_run_ctx *ctx)
 {
-	struct pool *p = ctx->priv;
+	struct pagemix_pool *p = ctx->priv;
 
-	if (p->pool) {
-		pool_free_all(ctx, false);
-		dma_pool_destroy(p->pool);
-	}
 	kvfree(p->blocks);
 	kvfree(p->sequence);
 	kfree(p);
@@ -177,8 +182,7 @@ static int pool_setup(struct pagemix_run_ctx *ctx)
 {
 	const u64 *params = ctx->params;
 	size_t nr = pool_blocks(params);
-	struct pool *p;
-	int err = -ENOMEM;
+	struct pagemix_pool *p;
 
 	if (!nr)
 		return -EINVAL;
@@ -191,65 +195,23 @@ static int pool_setup(struct pagemix_run_ctx *ctx)
 	p->nr = nr;
 	p->blocks = kvcalloc(nr, sizeof(*p->blocks), GFP_KERNEL);
 	p->sequence = kvcalloc(nr, sizeof(*p->sequence), GFP_KERNEL);
-	if (!p->blocks || !p->sequence)
-		goto undo;
-	pool_make_sequence(p, params[PAGEMIX_POOL_ORDER], params[PAGEMIX_POOL_SEED]);
-	if (ctx->cold)
-		return 0;
-	err = pool_make(ctx);
-	if (!err)
-		err = pool_alloc(ctx);
-	if (!err)
-		err = pool_free(ctx);
-	if (!err)
-		return 0;
-undo:
-	pool_teardown(ctx);
-	return err;
-}
-
-static int pool_alloc_prepare(struct pagemix_run_ctx *ctx)
-{
-	return ctx->cold ? pool_make(ctx) : 0;
-}
-
-static void pool_alloc_restore(struct pagemix_run_ctx *ctx)
-{
-	struct pool *p = ctx->priv;
-
-	pool_note(ctx);
-	pool_free_all(ctx, false);
-	if (ctx->cold) {
-		dma_pool_destroy(p->pool);
-		p->pool = NULL;
+	if (!p->blocks || !p->sequence) {
+		pool_teardown(ctx);
+		return -ENOMEM;
 	}
+	pool_make_sequence(p, params[PAGEMIX_POOL_ORDER], params[PAGEMIX_POOL_SEED]);
+	return 0;
 }
 
-static int pool_free_prepare(struct pagemix_run_ctx *ctx)
-{
-	int err = pool_alloc(ctx);
-
-	if (!err)
-		pool_note(ctx);
-	return err;
-}
-
-const struct pagemix_op pagemix_op_pool_alloc = {
-	.name = "pool_alloc",
-	.has_cold = true,
+const struct pagemix_pair pagemix_pool = {
+	.cold = PAGEMIX_COLD_FRESH,
 	.nr_params = PAGEMIX_POOL_PARAMS,
+	.slot_size = sizeof(struct dma_pool *),
 	.setup = pool_setup,
-	.prepare = pool_alloc_prepare,
-	.op = pool_alloc,
-	.restore = pool_alloc_restore,
-	.teardown = pool_teardown,
-};
-
-const struct pagemix_op pagemix_op_pool_free = {
-	.name = "pool_free",
-	.nr_params = PAGEMIX_POOL_PARAMS,
-	.setup = pool_setup,
-	.prepare = pool_free_prepare,
-	.op = pool_free,
+	.slot_init = pool_slot_init,
+	.apply = pool_alloc,
+	.undo = pool_free,
+	.note = pool_note,
+	.slot_exit = pool_slot_exit,
 	.teardown = pool_teardown,
 };

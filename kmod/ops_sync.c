@@ -1,64 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * CPU access to a mapped buffer: dma_buf_begin_cpu_access() and
- * dma_buf_end_cpu_access(), which alternate; each operation times one of them.
+ * dma_buf_end_cpu_access().
  *
  * One attachment is made and mapped for the whole run, as by a driver that keeps
  * a queue of buffers mapped. Of a coherent device what remains is the walk over
- * the scatter-gather table; otherwise caches are cleaned and invalidated.
+ * the scatter-gather table; otherwise caches are cleaned and invalidated. Nothing
+ * here depends on fresh addresses: there is no cold run.
  */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
 
-#include "buffer.h"
 #include "compat.h"
 #include "ops.h"
 
 /**
- * struct sync - state of a run
+ * struct pagemix_sync - state of a run
  * @attachment: to the buffer
  * @table:      its mapping
- * @begun:      the CPU has the buffer
  */
-struct sync {
+struct pagemix_sync {
 	struct dma_buf_attachment *attachment;
 	struct sg_table *table;
-	bool begun;
 };
 
-static int sync_begin(struct pagemix_run_ctx *ctx)
+static int sync_begin(struct pagemix_run_ctx *ctx, void *slot)
 {
-	struct sync *s = ctx->priv;
-	int err;
-
-	err = dma_buf_begin_cpu_access(ctx->dmabuf, ctx->direction);
-	if (!err)
-		s->begun = true;
-	return err;
+	return dma_buf_begin_cpu_access(ctx->dmabuf, ctx->direction);
 }
 
-static int sync_end(struct pagemix_run_ctx *ctx)
+static int sync_end(struct pagemix_run_ctx *ctx, void *slot)
 {
-	struct sync *s = ctx->priv;
-
-	s->begun = false;
 	return dma_buf_end_cpu_access(ctx->dmabuf, ctx->direction);
 }
 
-/* The buffer is given back; its end never fails (buffer_end_cpu_access()). */
-static void sync_begin_restore(struct pagemix_run_ctx *ctx)
+static void sync_note(struct pagemix_run_ctx *ctx, const void *slot)
 {
-	sync_end(ctx);
+	const struct pagemix_sync *s = ctx->priv;
+
+	ctx->iova = sg_dma_address(s->table->sgl);
+	ctx->nr_mapped = s->table->nents;
 }
 
 static int sync_setup(struct pagemix_run_ctx *ctx)
 {
-	struct sync *s;
+	struct pagemix_sync *s;
 	int err;
 
-	/* Nothing here depends on fresh addresses. */
-	if (ctx->cold)
-		return -EINVAL;
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;
@@ -72,8 +60,6 @@ static int sync_setup(struct pagemix_run_ctx *ctx)
 		err = PTR_ERR(s->table);
 		goto err_detach;
 	}
-	ctx->iova = sg_dma_address(s->table->sgl);
-	ctx->nr_mapped = s->table->nents;
 	ctx->priv = s;
 	return 0;
 
@@ -86,29 +72,18 @@ err_free:
 
 static void sync_teardown(struct pagemix_run_ctx *ctx)
 {
-	struct sync *s = ctx->priv;
+	struct pagemix_sync *s = ctx->priv;
 
-	if (s->begun)
-		sync_end(ctx);
 	dma_buf_unmap_attachment_unlocked(s->attachment, s->table, ctx->direction);
 	dma_buf_detach(ctx->dmabuf, s->attachment);
 	kfree(s);
 }
 
-const struct pagemix_op pagemix_op_sync_begin = {
-	.name = "sync_begin",
+const struct pagemix_pair pagemix_sync = {
 	.needs_buffer = true,
 	.setup = sync_setup,
-	.op = sync_begin,
-	.restore = sync_begin_restore,
-	.teardown = sync_teardown,
-};
-
-const struct pagemix_op pagemix_op_sync_end = {
-	.name = "sync_end",
-	.needs_buffer = true,
-	.setup = sync_setup,
-	.prepare = sync_begin,
-	.op = sync_end,
+	.apply = sync_begin,
+	.undo = sync_end,
+	.note = sync_note,
 	.teardown = sync_teardown,
 };

@@ -171,16 +171,15 @@ static const struct pagemix_op *target_run_op(const struct pagemix_file *file,
 	op = pagemix_op_find(args->op);
 	if (!op)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!op->needs_buffer && args->fd != -1)
+	if (!op->pair->needs_buffer && args->fd != -1)
 		return ERR_PTR(-EINVAL);
-	if (!op->has_cold && args->flags & PAGEMIX_RUN_COLD)
+	if (!pagemix_op_takes(op, args->flags))
 		return ERR_PTR(-EINVAL);
-	if (memchr_inv(args->params + op->nr_params, 0,
-		       sizeof(args->params) - op->nr_params * sizeof(*args->params)))
+	if (memchr_inv(args->params + op->pair->nr_params, 0,
+		       sizeof(args->params) - op->pair->nr_params * sizeof(*args->params)))
 		return ERR_PTR(-EINVAL);
 	if (args->flags & PAGEMIX_RUN_HOLD &&
-	    (!op->restore || args->flags & PAGEMIX_RUN_COLD || args->repetitions != 1 ||
-	     args->warmup))
+	    (args->flags & PAGEMIX_RUN_COLD || args->repetitions != 1 || args->warmup))
 		return ERR_PTR(-EINVAL);
 	return op;
 }
@@ -188,13 +187,13 @@ static const struct pagemix_op *target_run_op(const struct pagemix_file *file,
 /* Never waits: the other run may last as long as it likes. */
 static bool target_trylock_domain(struct pagemix_target *target, const struct pagemix_op *op)
 {
-	return op->owns_domain ? down_write_trylock(&target->domain_lock)
+	return op->pair->owns_domain ? down_write_trylock(&target->domain_lock)
 			       : down_read_trylock(&target->domain_lock);
 }
 
 static void target_unlock_domain(struct pagemix_target *target, const struct pagemix_op *op)
 {
-	if (op->owns_domain)
+	if (op->pair->owns_domain)
 		up_write(&target->domain_lock);
 	else
 		up_read(&target->domain_lock);
@@ -217,6 +216,7 @@ static long target_run(struct pagemix_file *file, void __user *arg)
 		.dev = file->target->dev,
 		.gone = &file->target->gone,
 		.direction = args.direction,
+		.attrs = PAGEMIX_MAP_ATTRS,
 		.cold = args.flags & PAGEMIX_RUN_COLD,
 		.params = args.params,
 		.hold = args.flags & PAGEMIX_RUN_HOLD,
@@ -224,11 +224,12 @@ static long target_run(struct pagemix_file *file, void __user *arg)
 		.warmup = args.warmup,
 		.samples = file->ring.v,
 	};
-	if (op->needs_buffer) {
+	if (op->pair->needs_buffer) {
 		ctx.dmabuf = dma_buf_get(args.fd);
 		if (IS_ERR(ctx.dmabuf))
 			return PTR_ERR(ctx.dmabuf);
-		if (!pagemix_buffer_of(ctx.dmabuf)) {
+		ctx.buffer = pagemix_buffer_of(ctx.dmabuf);
+		if (!ctx.buffer) {
 			dma_buf_put(ctx.dmabuf);
 			return -EINVAL;
 		}

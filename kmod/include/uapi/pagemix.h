@@ -282,8 +282,8 @@ struct pagemix_sample {
  * PAGEMIX_RUN_COLD: nothing is left of the repetition before. Maps: every one has
  * an IOVA range of its own, because all maps come before all unmaps: cached IOVAs
  * are used up, and last-level page tables that the range fills are allocated
- * inside the time. pool_alloc: a new pool, whose pages are allocated inside the
- * time. Excludes @warmup; EINVAL for operations that have no such state:
+ * inside the time. Unmaps: what was mapped first is unmapped first. pool_alloc: a
+ * new pool, whose pages are allocated inside the time. Excludes @warmup; EINVAL for operations that have no such state:
  * attach_map, sync_*, coherent_*, pool_free, nop.
  */
 #define PAGEMIX_RUN_COLD	(1U << 0)
@@ -291,8 +291,9 @@ struct pagemix_sample {
  * PAGEMIX_RUN_HOLD: what the operation mapped stays, so that the device can use
  * it, until a signal (EINTR) or the unbind (ENODEV) ends the run; then it is
  * undone. Its sample is in the ring once it is mapped. Wants @repetitions 1 and no
- * @warmup, excludes PAGEMIX_RUN_COLD; EINVAL for operations that leave nothing
- * to undo.
+ * @warmup, excludes PAGEMIX_RUN_COLD; EINVAL for operations that undo something, or
+ * leave nothing to undo: unmap_*, *_free, *_end, iommu_unmap, iova_unlink,
+ * attach_map, nop.
  */
 #define PAGEMIX_RUN_HOLD	(1U << 1)
 
