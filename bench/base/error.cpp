@@ -12,7 +12,7 @@ std::string errno_text(int code) {
 }
 
 void throw_errno(std::string_view what, int code) {
-  throw RunError(std::string(what) + ": " + errno_text(code));
+  throw RunError(std::string(what) + ": " + errno_text(code), code);
 }
 
 }  // namespace pagemix::bench

@@ -23,8 +23,15 @@ struct UsageError : std::runtime_error {
 };
 
 /// The machine does not do what was asked: exit code 1.
-struct RunError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+class RunError : public std::runtime_error {
+ public:
+  /// @p errnum: the errno value that caused it; 0: none did.
+  explicit RunError(const std::string& text, int errnum = 0)
+      : std::runtime_error(text), errnum_(errnum) {}
+  int errnum() const noexcept { return errnum_; }
+
+ private:
+  int errnum_;
 };
 
 /// "ENOMEM: Cannot allocate memory" for @p code (an errno value).

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <string_view>
 
+#include "base/error.hpp"
+
 namespace pagemix::bench {
 namespace {
 
@@ -57,6 +59,11 @@ void Interrupt::receive(pthread_t measuring) {
       pthread_kill(measuring, SIGUSR2);
     }
   }
+}
+
+void throw_measure_error(const std::string& what, int error) {
+  if (error == EINTR && Interrupt::urgent()) throw GivenUp{};
+  throw_errno(what, error);
 }
 
 }  // namespace pagemix::bench

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <string>
 #include <thread>
 
 namespace pagemix::bench {
@@ -35,5 +36,11 @@ class Interrupt {
   struct sigaction previous_wakeup_ {};
   std::thread receiver_;
 };
+
+/// Thrown when the second signal gave the current case up.
+struct GivenUp {};
+
+/// Throws GivenUp for an EINTR of the second signal, else as throw_errno().
+[[noreturn]] void throw_measure_error(const std::string& what, int error);
 
 }  // namespace pagemix::bench

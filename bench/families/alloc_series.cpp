@@ -113,7 +113,6 @@ Measurement AllocSeries::measure(const Case& item, std::uint32_t block) {
     result.entries.push_back({"/allocation:" + std::to_string(i + 1), series[i].counters});
   }
   if (plan.trace != nullptr) result.counters["zero_per_page"] = costs_.zero_per_page;
-  result.text = format_series(name, block, series, unit_name(services_.clock));
   if (!no_trace_.empty()) result.skipped.push_back({"attribution", no_trace_});
   return result;
 }

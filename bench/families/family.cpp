@@ -28,13 +28,6 @@ std::unique_ptr<Family> make_family(const std::string& name, const Services& ser
   return nullptr;
 }
 
-void add_buffer_counters(std::map<std::string, double>& counters, const pagemix_buf_info& info) {
-  for (unsigned order = 0; order < PAGEMIX_ORDERS; ++order)
-    if (info.chunks[order] != 0)
-      counters["chunks_order" + std::to_string(order)] = static_cast<double>(info.chunks[order]);
-  counters["runs"] = static_cast<double>(info.nr_runs);
-}
-
 void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info) {
   add_buffer_counters(measurement.counters, info);
 }
@@ -120,11 +113,6 @@ std::optional<Skipped> missing_backend(const Case& item) {
   const std::string why = vfio::iommu::backend_missing(item.backend());
   if (why.empty()) return std::nullopt;
   return Skipped{"backend:" + item.backend(), why};
-}
-
-void throw_measure_error(const std::string& what, int error) {
-  if (error == EINTR && Interrupt::urgent()) throw GivenUp{};
-  throw_errno(what, error);
 }
 
 }  // namespace pagemix::bench

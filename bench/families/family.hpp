@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "iommu/iommu_counters.hpp"
 #include "iommu/leaves.hpp"
 #include "machine/buffer_pool.hpp"
@@ -37,9 +38,6 @@ struct Services {
   DriveSession* drive = nullptr;            ///< null: no selected case needs it
   const IommuCounters* counters = nullptr;  ///< null: none on this machine
 };
-
-/// Thrown when the second signal gave the current case up.
-struct GivenUp {};
 
 class Family {
  public:
@@ -79,7 +77,6 @@ std::unique_ptr<Family> make_use_column(const Services& services);
 std::unique_ptr<Family> make_use_pipeline(const Services& services);
 
 /// chunks_order<k> and runs of one buffer.
-void add_buffer_counters(std::map<std::string, double>& counters, const pagemix_buf_info& info);
 void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info);
 
 /// The state of memory that a case under pressure wants; a seed a block.
@@ -121,8 +118,5 @@ void predict_vfio(Measurement& measurement, const Services& services,
 
 /// Why the backend that a case names cannot be used; nullopt when it can.
 std::optional<Skipped> missing_backend(const Case& item);
-
-/// Throws GivenUp for EINTR, RunError naming @p what for another errno value.
-[[noreturn]] void throw_measure_error(const std::string& what, int error);
 
 }  // namespace pagemix::bench

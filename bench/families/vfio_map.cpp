@@ -64,7 +64,7 @@ class VfioMap final : public Family {
       space.map(memory, iova, access);
       space.unmap(iova, memory.size());
     } catch (const vfio::Error& cause) {
-      throw RunError(what + ": " + cause.what());
+      throw RunError(what + ": " + cause.what(), cause.errnum());
     }
     throw_errno(what + " (a second try went well)", error);
   }

@@ -89,4 +89,11 @@ Buffer HeapClient::allocate(const BufferSpec& spec, const std::string& name) con
   return {vfio::UniqueFd(args.fd), name};
 }
 
+void add_buffer_counters(std::map<std::string, double>& counters, const pagemix_buf_info& info) {
+  for (unsigned order = 0; order < PAGEMIX_ORDERS; ++order)
+    if (info.chunks[order] != 0)
+      counters["chunks_order" + std::to_string(order)] = static_cast<double>(info.chunks[order]);
+  counters["runs"] = static_cast<double>(info.nr_runs);
+}
+
 }  // namespace pagemix::bench

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -76,5 +77,8 @@ class HeapClient {
   vfio::UniqueFd fd_;
   pagemix_heap_info info_{};
 };
+
+/// Adds chunks_order<k> and runs of one buffer.
+void add_buffer_counters(std::map<std::string, double>& counters, const pagemix_buf_info& info);
 
 }  // namespace pagemix::bench

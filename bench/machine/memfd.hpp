@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "machine/setting.hpp"
 #include "pagemix/vfio/files.hpp"
 #include "pagemix/vfio/memory.hpp"
-#include "pressure/setting.hpp"
 
 namespace pagemix::bench {
 

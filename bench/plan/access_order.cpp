@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "plan/cases.hpp"
+#include "base/random.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/random.hpp"
 #include "base/text.hpp"
 #include "machine/heap_client.hpp"
 
@@ -327,14 +328,6 @@ std::vector<Case> expand(const Profile& profile) {
           }
   }
   return cases;
-}
-
-std::uint64_t draw(std::mt19937_64& random, std::uint64_t bound) {
-  // Numbers below this limit fall evenly on 0..bound-1; the rest is drawn again.
-  const std::uint64_t limit = random.max() - random.max() % bound;
-  std::uint64_t number = random();
-  while (number >= limit) number = random();
-  return number % bound;
 }
 
 std::vector<std::size_t> block_order(const std::vector<Case>& cases, std::uint64_t seed,

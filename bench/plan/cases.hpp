@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,10 +72,6 @@ inline constexpr std::uint32_t kPipelineFrames = 8;
 
 /// All cases of a profile, in its order of keys and values.
 std::vector<Case> expand(const Profile& profile);
-
-/// Uniform 0..@p bound - 1. std::uniform_int_distribution and std::shuffle give
-/// other numbers with another library; these are the same everywhere.
-std::uint64_t draw(std::mt19937_64& random, std::uint64_t bound);
 
 /// One turn of the interleaving: @p count case indices for block @p block.
 /// Cases are shuffled inside their group, and there inside their domain mode or

@@ -10,8 +10,8 @@
 #include <csignal>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "machine/dma_heap.hpp"
-#include "plan/cases.hpp"
 #include "pressure/anonymous.hpp"
 
 namespace pagemix::bench {

@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
-#include <set>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "base/text.hpp"
-#include "families/family.hpp"
 #include "machine/clock.hpp"
 #include "trace/attribution.hpp"
 
@@ -205,45 +202,6 @@ SeriesResult run_series(SeriesHeap& heap, const SeriesPlan& plan, const std::str
     before = std::move(after);
   }
   return {std::move(series), memory_snapshot().usable};
-}
-
-std::string format_series(const std::string& name, std::uint32_t block,
-                          const std::vector<SeriesSample>& series, const std::string& unit) {
-  std::set<unsigned, std::greater<>> orders;
-  bool split = false;
-  for (const SeriesSample& sample : series) {
-    for (unsigned order = 0; order < PAGEMIX_ORDERS; ++order)
-      if (sample.counters.contains("chunks_order" + std::to_string(order))) orders.insert(order);
-    split = split || sample.counters.contains("part_rest");
-  }
-  std::vector<std::string> columns;
-  std::string text = name + ", set " + std::to_string(block + 1) + ", " + unit + "\n";
-  std::string header = "  #         cost";
-  for (const unsigned order : orders) {
-    columns.push_back("chunks_order" + std::to_string(order));
-    header += "   order " + std::to_string(order) + (order < 10 ? " " : "");
-  }
-  if (split)
-    for (const char* part : {"compaction", "reclaim", "zero", "other", "rest"}) {
-      columns.push_back(std::string("part_") + part);
-      char cell[32];
-      std::snprintf(cell, sizeof(cell), " %11s", part);
-      header += cell;
-    }
-  text += header + "\n";
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    char cell[48];
-    std::snprintf(cell, sizeof(cell), "%3zu %12.0f", i + 1, series[i].cost);
-    text += cell;
-    for (const std::string& column : columns) {
-      const auto value = series[i].counters.find(column);
-      std::snprintf(cell, sizeof(cell), column.starts_with("part_") ? " %11.0f" : " %10.0f",
-                    value == series[i].counters.end() ? 0.0 : value->second);
-      text += cell;
-    }
-    text += "\n";
-  }
-  return text + "\n";
 }
 
 }  // namespace pagemix::bench

@@ -75,9 +75,4 @@ struct SeriesResult {
 SeriesResult run_series(SeriesHeap& heap, const SeriesPlan& plan, const std::string& name,
                         const std::function<void()>& between);
 
-/// A table as the dma-buf list knows it: a line an allocation with its cost and
-/// chunks by order; then, if known, where the cost went.
-std::string format_series(const std::string& name, std::uint32_t block,
-                          const std::vector<SeriesSample>& series, const std::string& unit);
-
 }  // namespace pagemix::bench

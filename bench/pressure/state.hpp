@@ -10,10 +10,10 @@
 #include <span>
 #include <string>
 
+#include "machine/setting.hpp"
 #include "pressure/helper.hpp"
 #include "pressure/memory_info.hpp"
 #include "pressure/page_cache.hpp"
-#include "pressure/setting.hpp"
 
 namespace pagemix::bench {
 

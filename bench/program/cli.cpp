@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/cli.hpp"
 
-#include <regex.h>
-
 #include <algorithm>
 #include <memory>
 
@@ -198,20 +196,6 @@ std::optional<ListOptions> parse_list(const std::vector<std::string>& arguments)
   const auto values = parse_options(help_of("list"), arguments);
   if (!values) return std::nullopt;
   return ListOptions{optional_text(*values, "mixes-file")};
-}
-
-bool matches_filter(const std::string& filter, const std::string& name) {
-  const bool negated = filter.starts_with('-');
-  const std::string pattern = negated ? filter.substr(1) : filter;
-  regex_t compiled;
-  if (const int error = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB); error != 0) {
-    char text[256];
-    regerror(error, &compiled, text, sizeof(text));
-    throw UsageError("--benchmark_filter: unreadable \"" + pattern + "\" (" + text +
-                     "); allowed: a POSIX extended regular expression");
-  }
-  const std::unique_ptr<regex_t, void (*)(regex_t*)> freed(&compiled, regfree);
-  return (regexec(&compiled, name.c_str(), 0, nullptr, 0) == 0) != negated;
 }
 
 }  // namespace pagemix::bench

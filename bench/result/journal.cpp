@@ -20,9 +20,11 @@ ordered_json to_json(const Measurement& measurement) {
   ordered_json skipped = ordered_json::array();
   for (const Skipped& item : measurement.skipped)
     skipped.push_back({{"what", item.what}, {"why", item.why}});
-  return {
-      {"samples", measurement.samples}, {"counters", measurement.counters}, {"entries", entries},
-      {"arrays", measurement.arrays},   {"text", measurement.text},         {"skipped", skipped}};
+  return {{"samples", measurement.samples},
+          {"counters", measurement.counters},
+          {"entries", entries},
+          {"arrays", measurement.arrays},
+          {"skipped", skipped}};
 }
 
 Measurement from_json(const ordered_json& json) {
@@ -30,7 +32,6 @@ Measurement from_json(const ordered_json& json) {
   json.at("samples").get_to(measurement.samples);
   json.at("counters").get_to(measurement.counters);
   json.at("arrays").get_to(measurement.arrays);
-  json.at("text").get_to(measurement.text);
   for (const auto& entry : json.at("entries"))
     measurement.entries.push_back({entry.at("suffix"), entry.at("counters")});
   for (const auto& item : json.at("skipped"))

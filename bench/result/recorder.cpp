@@ -14,30 +14,50 @@
 #include "result/statistics.hpp"
 
 namespace pagemix::bench {
+namespace {
 
-void Recorder::starts(const std::string& name, std::size_t index, std::uint32_t block) {
-  name_ = name;
-  index_ = index;
-  block_ = block;
+// What measures is this program; Google Benchmark's own build has no part in it.
+#ifdef NDEBUG
+constexpr const char* kBuildType = "release";
+#else
+constexpr const char* kBuildType = "debug";
+#endif
+
+}  // namespace
+
+void initialize_benchmark(const std::vector<std::string>& flags) {
+  static std::vector<std::string> arguments;  // the library keeps a pointer to the first
+  arguments = {"pagemix"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  int argc = static_cast<int>(argv.size());
+  argv.push_back(nullptr);
+  benchmark::Initialize(&argc, argv.data());
 }
 
-void Recorder::measured(const Measurement& measurement) {
-  Series& series = series_[name_];
-  series.samples.insert(series.samples.end(), measurement.samples.begin(),
-                        measurement.samples.end());
+void Recorder::add(const std::string& name, std::size_t index, std::uint32_t block,
+                   const Measurement& measurement) {
+  const std::span samples(measurement.samples);
+  Series& series = series_[name];
+  series.samples.insert(series.samples.end(), samples.begin(), samples.end());
   series.counters = measurement.counters;
   for (const auto& [key, values] : measurement.arrays) {
     auto& array = series.arrays[key];
     array.insert(array.end(), values.begin(), values.end());
   }
-  for (std::size_t i = 0; i < measurement.entries.size(); ++i)
-    series_[name_ + measurement.entries[i].suffix].samples.push_back(measurement.samples.at(i));
-  for (const SampleEntry& entry : measurement.entries)
-    for (const auto& [key, value] : entry.counters)  // the table shows their mean
-      series.counters[key] += value / static_cast<double>(measurement.entries.size());
   for (const Skipped& item : measurement.skipped) skip(item.what, item.why);
-  text_ += measurement.text;
-  current_ = measurement;
+  if (measurement.entries.empty())
+    runs_.push_back(make_run(name, index, block, samples, measurement.counters));
+  for (std::size_t i = 0; i < measurement.entries.size(); ++i) {
+    const auto& [suffix, own] = measurement.entries[i];
+    series_[name + suffix].samples.push_back(measurement.samples.at(i));
+    for (const auto& [key, value] : own)  // the table shows their mean
+      series.counters[key] += value / static_cast<double>(measurement.entries.size());
+    auto counters = measurement.counters;
+    counters.insert(own.begin(), own.end());
+    runs_.push_back(make_run(name + suffix, index, block, samples.subspan(i, 1), counters));
+  }
 }
 
 void Recorder::skip(std::string what, std::string why) {
@@ -45,40 +65,29 @@ void Recorder::skip(std::string what, std::string why) {
   skipped_.push_back({std::move(what), std::move(why)});
 }
 
-bool Recorder::ReportContext(const Context&) { return true; }
-
-void Recorder::ReportRuns(const std::vector<Run>& runs) {
-  for (Run run : runs) {
-    if (run.error_occurred) continue;  // skip() has the reason
-    if (current_.entries.empty()) add_run(run, {}, current_.samples, current_.counters);
-    for (std::size_t i = 0; i < current_.entries.size(); ++i) {
-      auto counters = current_.counters;
-      counters.insert(current_.entries[i].counters.begin(), current_.entries[i].counters.end());
-      add_run(run, current_.entries[i].suffix, std::span(current_.samples).subspan(i, 1), counters);
-    }
-  }
-  current_ = {};
-}
-
-void Recorder::add_run(Run run, const std::string& suffix, std::span<const double> samples,
-                       const std::map<std::string, double>& counters) {
-  // The name that was registered ends with /iterations:<n>/manual_time.
-  run.run_name = {};
-  run.run_name.function_name = name_ + suffix;
-  run.family_index = static_cast<std::int64_t>(index_);
+Recorder::Run Recorder::make_run(const std::string& name, std::size_t index, std::uint32_t block,
+                                 std::span<const double> samples,
+                                 const std::map<std::string, double>& counters) const {
+  Run run;
+  run.run_name.function_name = name;
+  run.family_index = static_cast<std::int64_t>(index);
   run.per_family_instance_index = 0;
-  run.repetition_index = block_;
+  run.repetition_index = block;
   run.repetitions = blocks_;
   run.report_label = "clock:" + to_string(clock_);
+  run.time_unit = benchmark::kNanosecond;
   run.iterations = static_cast<benchmark::IterationCount>(samples.size());
   run.real_accumulated_time = std::accumulate(samples.begin(), samples.end(), 0.0) * 1e-9;
+  // There is one clock: what it says is also what the CPU did.
+  run.cpu_accumulated_time = run.real_accumulated_time;
+  run.statistics = nullptr;
   for (const auto& [key, value] : counters) run.counters[key] = value;
   const Summary summary = summarize(samples);
   run.counters["median"] = summary.median;
   run.counters["p90"] = summary.p90;
   run.counters["p99"] = summary.p99;
   run.counters["max"] = summary.max;
-  runs_.push_back(std::move(run));
+  return run;
 }
 
 nlohmann::ordered_json Recorder::json(nlohmann::ordered_json pagemix) const {
@@ -86,10 +95,11 @@ nlohmann::ordered_json Recorder::json(nlohmann::ordered_json pagemix) const {
   benchmark::JSONReporter reporter;
   reporter.SetOutputStream(&text);
   reporter.SetErrorStream(&text);
-  reporter.ReportContext(Context());
+  reporter.ReportContext({});
   if (!runs_.empty()) reporter.ReportRuns(runs_);
   reporter.Finalize();
   auto document = nlohmann::ordered_json::parse(text.str());
+  document["context"]["library_build_type"] = kBuildType;
   pagemix["skipped"] = nlohmann::ordered_json::array();
   for (const Skipped& item : skipped_)
     pagemix["skipped"].push_back({{"what", item.what}, {"why", item.why}});
@@ -111,7 +121,6 @@ void Recorder::write(const std::filesystem::path& folder, nlohmann::ordered_json
   write_npz(temporary, arrays);
   std::filesystem::rename(temporary, npz, error);
   if (error) throw RunError("rename " + temporary.string() + ": " + error.message());
-  if (!text_.empty()) write_atomically(folder / "series.txt", text_);
   // Last: a folder with run.json is whole.
   write_atomically(folder / "run.json", json(std::move(pagemix)).dump(2) + "\n");
 }

@@ -35,7 +35,6 @@ struct Measurement {
   /// the counters above, and samples.npz an array each.
   std::vector<SampleEntry> entries{};
   std::map<std::string, std::vector<double>> arrays{};  ///< further "<name>#<key>" of samples.npz
-  std::string text{};                                   ///< for series.txt
   std::vector<Skipped> skipped{};                       ///< parts that could not be measured
 };
 
@@ -44,47 +43,46 @@ struct Series {
   std::vector<double> samples;  ///< blocks in the order they ran
   std::map<std::string, double> counters;
   std::map<std::string, std::vector<double>> arrays{};  ///< by key, blocks in the order they ran
+
+  friend bool operator==(const Series&, const Series&) = default;
 };
 
-/// Google Benchmark's reporter for a run. Benchmarks are registered once a
-/// block; this joins them under one name, with the block as repetition_index.
-class Recorder final : public benchmark::BenchmarkReporter {
+/// Gives Google Benchmark its flags ("--benchmark_context=board=a"), which add to
+/// the context. Once in a process.
+void initialize_benchmark(const std::vector<std::string>& flags);
+
+/// Joins the blocks of a benchmark under one name, with the block as
+/// repetition_index, and makes Google Benchmark's runs of them.
+class Recorder {
  public:
   Recorder(ClockKind clock, std::uint32_t blocks) : clock_(clock), blocks_(blocks) {}
 
-  /// Names the benchmark that runs next; called by the benchmark itself.
-  void starts(const std::string& name, std::size_t index, std::uint32_t block);
-  /// Its samples; called before ReportRuns() of the same benchmark.
-  void measured(const Measurement& measurement);
+  /// What benchmark @p name, number @p index of the run, measured in a block.
+  void add(const std::string& name, std::size_t index, std::uint32_t block,
+           const Measurement& measurement);
   /// Something that does not run, or did not end well; kept once for each @p what.
   void skip(std::string what, std::string why);
-
-  bool ReportContext(const Context& context) override;
-  void ReportRuns(const std::vector<Run>& runs) override;
 
   const std::map<std::string, Series>& series() const { return series_; }
   const std::vector<Skipped>& skipped() const { return skipped_; }
 
-  /// run.json: Google Benchmark's own JSON with @p pagemix as context.pagemix,
-  /// to which this adds "skipped".
+  /// run.json: what Google Benchmark's JSON reporter makes of the runs, with
+  /// @p pagemix as context.pagemix, to which this adds "skipped".
   nlohmann::ordered_json json(nlohmann::ordered_json pagemix) const;
   /// Writes samples.npz and run.json into @p folder (made when missing), each
   /// whole or not at all. RunError names the file.
   void write(const std::filesystem::path& folder, nlohmann::ordered_json pagemix) const;
 
  private:
-  void add_run(Run run, const std::string& suffix, std::span<const double> samples,
-               const std::map<std::string, double>& counters);
+  using Run = benchmark::BenchmarkReporter::Run;
+  Run make_run(const std::string& name, std::size_t index, std::uint32_t block,
+               std::span<const double> samples,
+               const std::map<std::string, double>& counters) const;
 
   ClockKind clock_;
   std::uint32_t blocks_;
-  std::string name_;
-  std::size_t index_ = 0;
-  std::uint32_t block_ = 0;
-  Measurement current_;  ///< of the benchmark that reports next
   std::map<std::string, Series> series_;
   std::vector<Run> runs_;
-  std::string text_;
   std::vector<Skipped> skipped_;
 };
 

@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/case_selection.hpp"
 
+#include <regex.h>
+
 #include <algorithm>
 #include <iostream>
 #include <set>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace pagemix::bench {
+
+bool matches_filter(const std::string& filter, const std::string& name) {
+  const bool negated = filter.starts_with('-');
+  const std::string pattern = negated ? filter.substr(1) : filter;
+  regex_t compiled;
+  if (const int error = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB); error != 0) {
+    char text[256];
+    regerror(error, &compiled, text, sizeof(text));
+    throw UsageError("--benchmark_filter: unreadable \"" + pattern + "\" (" + text +
+                     "); allowed: a POSIX extended regular expression");
+  }
+  const std::unique_ptr<regex_t, void (*)(regex_t*)> freed(&compiled, regfree);
+  return (regexec(&compiled, name.c_str(), 0, nullptr, 0) == 0) != negated;
+}
 
 bool CaseSelection::any(const std::function<bool(const Case&)>& of) const {
   return std::ranges::any_of(cases_, of);

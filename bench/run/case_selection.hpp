@@ -15,6 +15,11 @@
 
 namespace pagemix::bench {
 
+/// Does @p name match a --benchmark_filter? POSIX extended regular expression,
+/// a leading '-' negates, as Google Benchmark reads it. UsageError when
+/// unreadable.
+bool matches_filter(const std::string& filter, const std::string& name);
+
 /// Begins with every case that was asked for. What is dropped is told once, on
 /// standard error and in the result.
 class CaseSelection {

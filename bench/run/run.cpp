@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run.hpp"
 
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -13,10 +11,11 @@
 #include "families/family.hpp"
 #include "pagemix/vfio/error.hpp"
 #include "plan/config_files.hpp"
+#include "result/context.hpp"
+#include "result/folder.hpp"
 #include "result/journal.hpp"
-#include "result/result_folder.hpp"
-#include "result/run_context.hpp"
 #include "result/table.hpp"
+#include "run/case_runner.hpp"
 #include "run/case_selection.hpp"
 #include "run/progress.hpp"
 
@@ -25,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-constexpr const char* kInterrupted = "interrupted";
 
 std::vector<std::string> names_of(const std::vector<Mix>& mixes) {
   std::vector<std::string> names;
@@ -54,7 +51,7 @@ std::vector<Case> selected_cases(const Profile& profile, const std::string& filt
   return cases;
 }
 
-/// One run: owns what the families use and drives Google Benchmark.
+/// One run: owns what the families use and writes what they measured.
 class Runner {
  public:
   Runner(const RunOptions& options, const Profile& profile, const std::vector<Mix>& mixes,
@@ -64,12 +61,8 @@ class Runner {
         recorder_(clock, profile.blocks),
         selection_(std::move(cases), recorder_),
         marker_(marker),
-        context_{.options = options,
-                 .profile = profile,
-                 .mixes = mixes,
-                 .machine = {},
-                 .profile_name = {},
-                 .clock = clock} {
+        context_{
+            .profile = profile, .mixes = mixes, .machine = {}, .profile_name = {}, .clock = clock} {
     for (const Mix& mix : mixes) mixes_[mix.name] = mix;
   }
 
@@ -92,9 +85,7 @@ class Runner {
   void note_context();
   void switch_to(Group group);
   void prepare_domains();
-  Measurement measure_or_take_over(const Case& item, const std::string& name, std::uint32_t block);
-  void run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
-                Progress& progress);
+  std::string ready(const Case& item);
   void give_device_back();
 
   const RunOptions& options_;
@@ -110,11 +101,8 @@ class Runner {
   std::optional<IommuCounters> counters_;
   std::optional<BufferPool> pool_;
   std::map<std::string, std::unique_ptr<Family>> families_;
-  // Google Benchmark keeps a pointer to the first for its context.
-  std::vector<std::string> benchmark_arguments_ = {"pagemix"};
   std::optional<Journal> journal_;
-  bool failed_ = false;
-  bool interrupted_ = false;
+  Ending ending_;
 };
 
 void Runner::prepare_device() {
@@ -258,14 +246,6 @@ void Runner::prepare() {
   if (selection_.cases().empty()) throw RunError("nothing left to measure on this machine");
 }
 
-Measurement Runner::measure_or_take_over(const Case& item, const std::string& name,
-                                         std::uint32_t block) {
-  if (const Measurement* kept = journal_->find(name, block)) return *kept;
-  Measurement result = families_.at(item.family)->measure(item, block);
-  journal_->add(name, block, result);
-  return result;
-}
-
 void Runner::open_journal(const fs::path& folder) {
   const ordered_json context = context_.context(false);
   // What decides the numbers; not what is measured anew at each start.
@@ -278,62 +258,31 @@ void Runner::open_journal(const fs::path& folder) {
     std::cerr << "pagemix: " << journal_->taken_over() << " measurements taken over\n";
 }
 
-void Runner::run_case(benchmark::State& state, std::size_t index, std::uint32_t block,
-                      Progress& progress) {
-  const Case& item = selection_.cases()[index];
-  if (Interrupt::requested()) {
-    interrupted_ = true;
-    state.SkipWithError(kInterrupted);
-    return;
+// Returns the device that the case needs.
+std::string Runner::ready(const Case& item) {
+  switch_to(item.group());
+  if (device_) device_->want_domain(item.domain());
+  switch (item.group()) {
+    case Group::kModule:
+    case Group::kVfio:
+      return device_->name();
+    case Group::kDrive:
+      return drive_->bdf().text();
+    case Group::kNone:
+    case Group::kBuffer:
+      break;
   }
-  const std::string name = item.name();
-  progress.starts(name);
-  recorder_.starts(name, index, block);
-  try {
-    switch_to(item.group());
-    if (device_) device_->want_domain(item.domain());
-    const Measurement result = measure_or_take_over(item, name, block);
-    recorder_.measured(result);
-    // The library wants as many times as it counts iterations. What is reported
-    // are the recorder's samples, of which a family may take another number.
-    auto sample = result.samples.begin();
-    for ([[maybe_unused]] auto _ : state)
-      state.SetIterationTime(sample != result.samples.end() ? *sample++ * 1e-9 : 0);
-  } catch (const GivenUp&) {
-    interrupted_ = true;
-    state.SkipWithError(kInterrupted);
-  } catch (const std::exception& error) {
-    failed_ = true;
-    progress.note("pagemix: " + name + ": " + error.what());
-    recorder_.skip(name, error.what());
-    state.SkipWithError(error.what());
-  }
-  progress.finished(index);
+  return {};
 }
 
 void Runner::measure() {
+  initialize_benchmark(options_.contexts);
   // Markers often go to the console that standard error is.
   Progress progress(selection_.cases().size(), profile_.blocks,
                     /*plain=*/options_.marker.has_value());
-  benchmark_arguments_.insert(benchmark_arguments_.end(), options_.contexts.begin(),
-                              options_.contexts.end());
-  std::vector<char*> argv;
-  for (std::string& argument : benchmark_arguments_) argv.push_back(argument.data());
-  int argc = static_cast<int>(argv.size());
-  argv.push_back(nullptr);
-  benchmark::Initialize(&argc, argv.data());
-  // Registered in the order they shall run; the library keeps it.
-  for (std::uint32_t block = 0; block < profile_.blocks; ++block)
-    for (const std::size_t index : block_order(selection_.cases(), profile_.seed, block))
-      benchmark::RegisterBenchmark(selection_.cases()[index].name().c_str(),
-                                   [this, index, block, &progress](benchmark::State& state) {
-                                     run_case(state, index, block, progress);
-                                   })
-          ->Iterations(profile_.iterations)
-          ->UseManualTime();
-  benchmark::RunSpecifiedBenchmarks(&recorder_, ".");
-  benchmark::ClearRegisteredBenchmarks();
-  benchmark::Shutdown();
+  CaseRunner cases(selection_.cases(), families_, *journal_, recorder_, progress,
+                   [this](const Case& item) { return ready(item); });
+  ending_ = cases.run(profile_.seed, profile_.blocks);
 }
 
 void Runner::give_device_back() {
@@ -343,7 +292,7 @@ void Runner::give_device_back() {
     try {
       session->release();
     } catch (const vfio::Error& error) {
-      failed_ = true;
+      ending_.failed = true;
       std::cerr << "pagemix: " << error.what() << '\n';
     }
   };
@@ -352,15 +301,20 @@ void Runner::give_device_back() {
 }
 
 int Runner::finish(const fs::path& folder) {
-  interrupted_ = interrupted_ || Interrupt::requested();
+  if (!ending_.stopped.empty()) std::cerr << "pagemix: stopped: " << ending_.stopped << '\n';
+  context_.stopped = ending_.stopped;
   give_device_back();
   pool_.reset();
-  recorder_.write(folder, context_.context(!interrupted_));
-  if (!interrupted_) journal_->remove();
+  if (!ending_.complete())
+    std::cerr << "pagemix: to go on, pass --resume and --out " << folder.string()
+              << " to the same command\n";
+  recorder_.write(folder, context_.context(ending_.complete()));
+  if (ending_.complete()) journal_->remove();
   std::cout << format_table(selection_.cases(), recorder_.series(), context_.clock);
-  std::cout << (folder / "run.json").string() << (interrupted_ ? " (incomplete)" : "") << '\n';
-  if (interrupted_) return kExitInterrupted;
-  return failed_ ? kExitRun : kExitOk;
+  std::cout << (folder / "run.json").string() << (ending_.complete() ? "" : " (incomplete)")
+            << '\n';
+  if (ending_.interrupted) return kExitInterrupted;
+  return ending_.failed ? kExitRun : kExitOk;
 }
 
 }  // namespace
@@ -379,8 +333,9 @@ int run_command(const RunOptions& options) {
   const ClockKind clock = decide_clock(options.clock);
   const std::string profile_name = options.profile.value_or(config.stem().string());
   const std::string machine = options.machine.value_or(machine_name());
-  const fs::path folder = result_folder(options, machine, profile_name);
-  require_free(folder, options);
+  const fs::path folder =
+      options.out ? fs::path(*options.out) : result_folder(utc_now(), machine, profile_name);
+  if (!options.force && !options.resume) require_free(folder);
 
   const Interrupt interrupt;  // before anything is bound: the end restores it
   const Marker marker = options.marker ? Marker(*options.marker) : Marker();
@@ -388,6 +343,7 @@ int run_command(const RunOptions& options) {
   runner.context().machine = machine;
   runner.context().profile_name = profile_name;
   runner.context().started = utc_now();
+  runner.context().command = options.command;
   runner.prepare();
   runner.open_journal(folder);
   runner.measure();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "program/cli.hpp"
+#include "run/options.hpp"
 
 namespace pagemix::bench {
 

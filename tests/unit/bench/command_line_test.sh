@@ -77,6 +77,12 @@ grep -q '^@pagemix begin sample_cost/timer:user 0$' "$work/marker" &&
 	echo "FAIL: markers: $(cat "$work/marker")"
 	failures=$((failures + 1))
 }
+# shellcheck disable=SC2086
+check 0 "run.json" run $user --force --benchmark_context=board=a7
+grep -q '"board": "a7"' "$work/out/run.json" || {
+	echo "FAIL: --benchmark_context is not in run.json"
+	failures=$((failures + 1))
+}
 [ -s "$work/out/samples.npz" ] || {
 	echo "FAIL: no samples.npz"
 	failures=$((failures + 1))
@@ -89,7 +95,8 @@ sleep 1
 kill -INT $!
 wait $!
 code=$?
-if [ "$code" != 130 ] || ! grep -q '"complete": false' "$work/cut/run.json"; then
+if [ "$code" != 130 ] || ! grep -q '"complete": false' "$work/cut/run.json" ||
+	! grep -q -- "--resume" "$work/cut.log"; then
 	echo "FAIL: interrupted run ended with $code: $(cat "$work/cut.log")"
 	failures=$((failures + 1))
 fi

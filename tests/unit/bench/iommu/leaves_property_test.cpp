@@ -5,8 +5,8 @@
 
 #include <random>
 
+#include "base/random.hpp"
 #include "iommu/leaves.hpp"
-#include "plan/cases.hpp"
 
 namespace pagemix::bench {
 namespace {

@@ -73,25 +73,6 @@ TEST(Keys, WrongValuesAreRefused) {
         << keys;
 }
 
-TEST(Table, HasALineAnAllocationWithItsChunksAndParts) {
-  const std::vector<SeriesSample> series = {
-      {2500, {{"chunks_order8", 10.0}, {"part_rest", 500.0}, {"part_zero", 2000.0}}},
-      {900, {{"chunks_order4", 160.0}, {"part_rest", 900.0}}}};
-  EXPECT_EQ(format_series("name", 1, series, "ns"),
-            "name, set 2, ns\n"
-            "  #         cost   order 8    order 4   compaction     reclaim        zero       other"
-            "        rest\n"
-            "  1         2500         10          0           0           0        2000           0"
-            "         500\n"
-            "  2          900          0        160           0           0           0           0"
-            "         900\n\n");
-}
-
-TEST(Table, WithoutAttributionEndsWithTheChunks) {
-  EXPECT_EQ(format_series("name", 0, {{7, {{"chunks_order0", 3.0}}}}, "ns").find("rest"),
-            std::string::npos);
-}
-
 TEST(Churn, SevenOfTenBuffersAreOnePageAndNoneIsAboveOneMebibyte) {
   std::mt19937_64 random(1);
   std::map<std::uint64_t, int> seen;

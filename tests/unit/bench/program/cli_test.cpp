@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "run/case_selection.hpp"
 #include "support.hpp"
 
 namespace pagemix::bench {

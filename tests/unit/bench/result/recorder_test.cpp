@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.json: blocks joined under one name, readable by Google Benchmark's own
-// compare tool, written whole or not at all. Runs the library for real.
+// compare tool, written whole or not at all.
 #include "result/recorder.hpp"
 
 #include <gtest/gtest.h>
@@ -15,43 +15,19 @@ namespace {
 constexpr const char* kFirst = "map_sgtable/mix:order0/layout:scattered/bytes:10485760";
 constexpr const char* kSecond = "map_sgtable/mix:order4/layout:scattered/bytes:10485760";
 
-// Two blocks of two benchmarks, and one that fails, as a run registers them.
+// Two blocks of two benchmarks, and one that fails.
 class RecorderTest : public testing::Test {
  protected:
   void SetUp() override {
-    static char name[] = "pagemix";  // Google Benchmark keeps the pointer
-    char* argv[] = {name, nullptr};
-    int argc = 1;
-    benchmark::Initialize(&argc, argv);
-    add(kFirst, 0, 0, {100, 200, 300});
-    add(kSecond, 1, 0, {10, 10, 10});
-    add(kSecond, 1, 1, {10, 10, 40});
-    add(kFirst, 0, 1, {300, 300, 600});
-    benchmark::RegisterBenchmark("broken",
-                                 [this](benchmark::State& state) {
-                                   recorder_.starts("broken", 2, 0);
-                                   recorder_.skip("broken", "no memory");
-                                   state.SkipWithError("no memory");
-                                 })
-        ->Iterations(3)
-        ->UseManualTime();
-    benchmark::RunSpecifiedBenchmarks(&recorder_, ".");
-    benchmark::ClearRegisteredBenchmarks();
-    benchmark::Shutdown();
+    recorder_.add(kFirst, 0, 0, measured({100, 200, 300}));
+    recorder_.add(kSecond, 1, 0, measured({10, 10, 10}));
+    recorder_.add(kSecond, 1, 1, measured({10, 10, 40}));
+    recorder_.add(kFirst, 0, 1, measured({300, 300, 600}));
+    recorder_.skip("broken", "no memory");
   }
 
-  void add(const char* name, std::size_t index, std::uint32_t block, std::vector<double> samples) {
-    benchmark::RegisterBenchmark(name,
-                                 [=, this](benchmark::State& state) {
-                                   recorder_.starts(name, index, block);
-                                   recorder_.measured({samples, {{"runs", 2557.0}}});
-                                   std::size_t i = 0;
-                                   for ([[maybe_unused]] auto _ : state)
-                                     state.SetIterationTime(samples[i++] * 1e-9);
-                                   state.counters["runs"] = 2557;
-                                 })
-        ->Iterations(3)
-        ->UseManualTime();
+  static Measurement measured(std::vector<double> samples) {
+    return {std::move(samples), {{"runs", 2557.0}}};
   }
 
   Recorder recorder_{ClockKind::kInstructions, 2};
@@ -68,10 +44,20 @@ TEST_F(RecorderTest, BlocksShareAName) {
   EXPECT_EQ(entry["repetitions"], 2);
   EXPECT_EQ(entry["family_index"], 0);
   EXPECT_EQ(entry["iterations"], 3);
+  EXPECT_EQ(entry["threads"], 1);
   EXPECT_NEAR(entry["real_time"].get<double>(), 400, 1e-6);
+  EXPECT_EQ(entry["cpu_time"], entry["real_time"]) << "there is one clock";
   EXPECT_EQ(entry["time_unit"], "ns");
   EXPECT_EQ(entry["label"], "clock:instructions");
   EXPECT_EQ(entry["runs"], 2557);
+}
+
+TEST_F(RecorderTest, TheBuildTypeIsTheProgramsAndNotTheLibrarys) {
+#ifdef NDEBUG
+  EXPECT_EQ(recorder_.json({})["context"]["library_build_type"], "release");
+#else
+  EXPECT_EQ(recorder_.json({})["context"]["library_build_type"], "debug");
+#endif
 }
 
 TEST_F(RecorderTest, WhatFailedIsInTheContextAndNotAmongTheResults) {
@@ -116,23 +102,8 @@ TEST_F(RecorderTest, NothingTemporaryIsLeft) {
 class RecorderEntriesTest : public testing::Test {
  protected:
   void SetUp() override {
-    static char name[] = "pagemix";
-    char* argv[] = {name, nullptr};
-    int argc = 1;
-    benchmark::Initialize(&argc, argv);
     for (std::uint32_t block = 0; block < 2; ++block)
-      benchmark::RegisterBenchmark("series",
-                                   [this, block](benchmark::State& state) {
-                                     recorder_.starts("series", 7, block);
-                                     recorder_.measured(measurement(block));
-                                     for ([[maybe_unused]] auto _ : state)
-                                       state.SetIterationTime(1);
-                                   })
-          ->Iterations(5)  // not the number of samples
-          ->UseManualTime();
-    benchmark::RunSpecifiedBenchmarks(&recorder_, ".");
-    benchmark::ClearRegisteredBenchmarks();
-    benchmark::Shutdown();
+      recorder_.add("series", 7, block, measurement(block));
   }
 
   static Measurement measurement(std::uint32_t block) {
@@ -142,7 +113,6 @@ class RecorderEntriesTest : public testing::Test {
             .entries = {{"/allocation:1", {{"chunks_order8", 10.0}}},
                         {"/allocation:2", {{"chunks_order4", 160.0}}}},
             .arrays = {{"free_blocks_before", {base, 0}}},
-            .text = "set " + std::to_string(block) + "\n",
             .skipped = {{"attribution", "no tracing"}}};
   }
 
@@ -173,7 +143,6 @@ TEST_F(RecorderEntriesTest, ArraysAreKeptByEntryAndBySeries) {
   EXPECT_EQ(all.at("series").arrays.at("free_blocks_before"),
             (std::vector<double>{1000, 0, 2000, 0}));
   EXPECT_EQ(all.at("series").counters.at("chunks_order8"), 5) << "mean of the last set";
-  EXPECT_EQ(test::read_file(folder.path() / "series.txt"), "set 0\nset 1\n");
 }
 
 TEST(Recorder, ARunThatMeasuredNothingIsValid) {

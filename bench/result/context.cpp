@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "result/run_context.hpp"
+#include "result/context.hpp"
 
 #include <algorithm>
 
@@ -70,6 +70,7 @@ ordered_json RunContext::context(bool complete) const {
   ordered_json json;
   json["schema"] = 1;
   json["complete"] = complete;
+  if (!stopped.empty()) json["stopped"] = stopped;
   json["clock"] = {{"kind", to_string(clock)},
                    {"source", clock_facts.source},
                    {"resolution", clock_facts.resolution},
@@ -89,7 +90,7 @@ ordered_json RunContext::context(bool complete) const {
   for (const Mix& mix : mixes)
     if (std::ranges::find(profile.mixes, mix.name) != profile.mixes.end())
       json["mixes"][mix.name] = format_steps(mix);
-  json["command"] = options.command;
+  json["command"] = command;
   json["seed"] = profile.seed;
   json["buddyinfo"] = {{"before", buddyinfo_before}, {"after", buddyinfo_json()}};
   json["meminfo"] = {{"before", meminfo_before}, {"after", meminfo_json()}};

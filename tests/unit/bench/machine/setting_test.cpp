@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A setting comes back: at the end, and at the next start after a kill.
-#include "pressure/setting.hpp"
+#include "machine/setting.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

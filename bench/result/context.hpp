@@ -12,7 +12,6 @@
 #include "pagemix/vfio/pci/discovery.hpp"
 #include "plan/mixes.hpp"
 #include "plan/profile.hpp"
-#include "program/cli.hpp"
 
 namespace pagemix::bench {
 
@@ -34,7 +33,6 @@ ClockFacts user_clock_facts();
 
 /// Everything a run knows before it measures; `context()` makes the JSON.
 struct RunContext {
-  const RunOptions& options;
   const Profile& profile;
   const std::vector<Mix>& mixes;
   std::string machine;
@@ -48,8 +46,11 @@ struct RunContext {
   nlohmann::ordered_json counters{};        ///< IommuCounters::idle_check(); null without
   std::string module_version{};             ///< "" when no case needs the module
   std::string started{};
+  std::vector<std::string> command{};  ///< as typed
   nlohmann::ordered_json buddyinfo_before{};
   nlohmann::ordered_json meminfo_before{};
+
+  std::string stopped{};  ///< why the run could not go on; "": it did
 
   /// Reads memory and page tables' state "after" at the time of the call.
   nlohmann::ordered_json context(bool complete) const;

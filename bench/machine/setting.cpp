@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pressure/setting.hpp"
+#include "machine/setting.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
