@@ -4,6 +4,7 @@
 kernel   fetches a Debian kernel through a private apt state (sources, apt)
 build    builds the program and the module
 image    makes the initramfs (modules, elf, cpio)
+counters reads configs/counters.ini
 machine  reads configs/machines/*.ini
 qemu     command line and process
 console  what the guest prints, and which of it is a failure

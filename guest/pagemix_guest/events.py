@@ -19,63 +19,19 @@ from functools import partial
 from typing import Any
 
 from .console import LineAssembler
+from .counters import Event, load
 from .uart import Ns16550, Pl011, Uart
 
 PREFIX = re.compile(rb"^\d+@\d+\.\d+:")
-OPCODE = re.compile(rb"^<--- (SMMU_CMD_[A-Z0-9_]+)$")
-LOOKUP = re.compile(rb"^IOTLB cache (HIT|MISS) asid=.* hit=(\d+) miss=(\d+) hit rate=\d+$")
-INSERT = re.compile(rb"^IOTLB \+\+ asid=.* level=(\d+)$")
-REQUEST = re.compile(rb"^domain=\d+ virt_start=0x[0-9a-f]+ virt_end=0x[0-9a-f]+"
-                     rb"( phys_start=0x[0-9a-f]+ flags=\d+)?$")
-INVALIDATION = re.compile(rb"^invalidate desc type (\S+) high 0x[0-9a-f]+ low 0x[0-9a-f]+$")
+LOOKUP = re.compile(rb"^IOTLB cache .* hit=(\d+) miss=(\d+) hit rate=\d+$")
 MARKER = re.compile(r"@pagemix (begin|end) (\S+) (\d+)(?: (\d+))?$")
-
-# Trace event -> the counters it can raise; a counter is reported for a machine
-# that traces its event, 0 included.
-COUNTERS = {
-    "smmuv3_cmdq_opcode": ("smmu_cmd_tlbi", "smmu_cmd_sync"),
-    "smmu_iotlb_lookup_hit": ("iotlb_hit",),
-    "smmu_iotlb_lookup_miss": ("iotlb_miss",),
-    "smmu_iotlb_insert": ("iotlb_insert_level1", "iotlb_insert_level2", "iotlb_insert_level3"),
-    "virtio_iommu_map": ("viommu_map",),
-    "virtio_iommu_unmap": ("viommu_unmap",),
-    "virtio_iommu_translate": ("viommu_translate",),
-    "vtd_inv_desc": ("vtd_inv_iotlb", "vtd_inv_wait"),
-    "vtd_iotlb_page_hit": ("iotlb_hit",),
-    "vtd_iotlb_page_update": ("iotlb_miss",),
-    "amdvi_pages_inval": ("amd_inv_pages",),
-    "amdvi_completion_wait": ("amd_completion_wait",),
-    "amdvi_iotlb_hit": ("iotlb_hit",),
-    "amdvi_cache_update": ("iotlb_miss",),
-}
-# Events that are counted by their name alone: the counter and how the rest is spelled.
-# VT-d and AMD trace what a miss put into the IOTLB; nothing else fills it.
-_HEX = rb"0x[0-9a-f]+"
-_BDF = rb"[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
-SIMPLE = {
-    b"virtio_iommu_translate": (
-        "viommu_translate", re.compile(rb"^mr=\S+ rid=\d+ addr=%s flag=\d+$" % _HEX)),
-    b"vtd_iotlb_page_hit": ("iotlb_hit", re.compile(
-        rb"^IOTLB page hit sid %s iova %s slpte %s domain %s$" % ((_HEX,) * 4))),
-    b"vtd_iotlb_page_update": ("iotlb_miss", re.compile(
-        rb"^IOTLB page update sid %s iova %s slpte %s domain %s$" % ((_HEX,) * 4))),
-    b"amdvi_pages_inval": (
-        "amd_inv_pages", re.compile(rb"^AMD-Vi pages for domain %s invalidated$" % _HEX)),
-    b"amdvi_completion_wait": ("amd_completion_wait", re.compile(
-        rb"^completion wait requested with store address %s and store data %s$" % (_HEX, _HEX))),
-    b"amdvi_iotlb_hit": ("iotlb_hit", re.compile(
-        rb"^hit iotlb devid %s gpa %s hpa %s$" % (_BDF, _HEX, _HEX))),
-    b"amdvi_cache_update": ("iotlb_miss", re.compile(
-        rb"^ update iotlb domid %s devid: %s gpa %s hpa %s$" % (_HEX, _BDF, _HEX, _HEX))),
-}
-# Descriptors of VT-d's invalidation queue that are counted; there are others.
-VTD_DESCRIPTORS = {b"iotlb": "vtd_inv_iotlb", b"wait": "vtd_inv_wait"}
 INSERT_COUNTER = "iotlb_insert_level"
 
 
-def counters_of(events: Iterable[str]) -> list[str]:
-    """Counters that a machine with these trace events has."""
-    return [name for event in events for name in COUNTERS.get(event, ())]
+def counters_of(events: Iterable[str], known: dict[str, Event] | None = None) -> list[str]:
+    """Counters that a machine with these trace events has, 0 included."""
+    known = load() if known is None else known
+    return [name for event in events if event in known for name, _ in known[event].counters]
 
 
 def missing_columns(events: Iterable[str]) -> dict[str, str] | None:
@@ -106,7 +62,7 @@ class Phase:
     problem: str = ""
 
     def count(self, counter: str) -> int:
-        """One counter of COUNTERS."""
+        """One counter of configs/counters.ini."""
         if counter.startswith(INSERT_COUNTER):
             return self.insert_levels[int(counter.removeprefix(INSERT_COUNTER))]
         return self.counts[counter]
@@ -126,7 +82,7 @@ class Phase:
 class Parser:
     """Reads a trace line by line."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: dict[str, Event] | None = None) -> None:
         self.phases: list[Phase] = []
         self.outside = Phase("", 0)  # events that belong to no phase
         self.problems: list[str] = []
@@ -137,14 +93,11 @@ class Parser:
         self._handlers: dict[bytes, Callable[[bytes], bool]] = {
             b"pl011_write": partial(self._character, Pl011()),
             b"serial_write": partial(self._character, Ns16550()),
-            b"smmuv3_cmdq_opcode": self._opcode,
-            b"smmu_iotlb_lookup_hit": self._lookup, b"smmu_iotlb_lookup_miss": self._lookup,
-            b"smmu_iotlb_insert": self._insert,
-            b"virtio_iommu_map": partial(self._request, "viommu_map", True),
-            b"virtio_iommu_unmap": partial(self._request, "viommu_unmap", False),
-            b"vtd_inv_desc": self._invalidation,
-            **{event: partial(self._simple, counter, pattern)
-               for event, (counter, pattern) in SIMPLE.items()}}
+            **{name.encode(): partial(self._event, event)
+               for name, event in (load() if known is None else known).items()}}
+        for name in (b"smmu_iotlb_lookup_hit", b"smmu_iotlb_lookup_miss"):
+            if name in self._handlers:
+                self._handlers[name] = partial(self._lookup, self._handlers[name])
 
     def read(self, lines: Iterable[bytes]) -> Parser:
         """Takes all lines, each with its line end; the last may lack it."""
@@ -223,23 +176,22 @@ class Parser:
             if seen[phase.name, phase.block] > 1:
                 self._fail(phase, f"marked {seen[phase.name, phase.block]} times")
 
-    def _opcode(self, rest: bytes) -> bool:
-        match = OPCODE.match(rest)
-        if match:
-            if match[1].startswith(b"SMMU_CMD_TLBI_"):
-                self._phase.counts["smmu_cmd_tlbi"] += 1
-            elif match[1] == b"SMMU_CMD_SYNC":
-                self._phase.counts["smmu_cmd_sync"] += 1
-        return match is not None
+    def _event(self, event: Event, rest: bytes) -> bool:
+        names = event.counted(rest)
+        for name in names or ():
+            if name.startswith(INSERT_COUNTER):
+                self._phase.insert_levels[int(name.removeprefix(INSERT_COUNTER))] += 1
+            else:
+                self._phase.counts[name] += 1
+        return names is not None
 
-    def _lookup(self, rest: bytes) -> bool:
+    def _lookup(self, count: Callable[[bytes], bool], rest: bytes) -> bool:
         match = LOOKUP.match(rest)
-        if not match:
+        if not match or not count(rest):
             return False
-        self._phase.counts["iotlb_hit" if match[1] == b"HIT" else "iotlb_miss"] += 1
         # Hits and misses are numbered per stream configuration, from 1 again
         # when the driver changes it: a gap means that the trace lost events.
-        total = int(match[2]) + int(match[3])
+        total = int(match[1]) + int(match[2])
         if total - 1 in self._totals:
             self._totals[self._totals.index(total - 1)] = total
         else:
@@ -248,35 +200,10 @@ class Parser:
             self._totals.append(total)
         return True
 
-    def _insert(self, rest: bytes) -> bool:
-        match = INSERT.match(rest)
-        if match:
-            self._phase.insert_levels[int(match[1])] += 1
-        return match is not None
 
-    def _simple(self, counter: str, pattern: re.Pattern[bytes], rest: bytes) -> bool:
-        if not pattern.match(rest):
-            return False
-        self._phase.counts[counter] += 1
-        return True
-
-    def _invalidation(self, rest: bytes) -> bool:
-        match = INVALIDATION.match(rest)
-        if match and match[1] in VTD_DESCRIPTORS:
-            self._phase.counts[VTD_DESCRIPTORS[match[1]]] += 1
-        return match is not None
-
-    def _request(self, counter: str, maps: bool, rest: bytes) -> bool:
-        match = REQUEST.match(rest)
-        if not match or (match[1] is not None) != maps:
-            return False
-        self._phase.counts[counter] += 1
-        return True
-
-
-def parse_trace(lines: Iterable[bytes]) -> Parser:
-    """Counts of a whole trace."""
-    return Parser().read(lines)
+def parse_trace(lines: Iterable[bytes], known: dict[str, Event] | None = None) -> Parser:
+    """Counts of a whole trace, by default of the events in configs/counters.ini."""
+    return Parser(known).read(lines)
 
 
 @dataclass
