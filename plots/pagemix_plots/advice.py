@@ -12,7 +12,7 @@ from .verdict import Verdict
 MAIN = ("8-4-0", "9-4-0")
 ASKED = (MAIN, ("order0", "order4"), ("8-0-0", "8-4-0"))
 CAVEATS = {
-    "instructions": "Guest instructions tell how much work the kernel does. They are no time: "
+    "instructions": "Guest instructions tell how much work the kernel does. They are not time: "
                     "cache misses, the bus and the IOMMU's own work do not show in them. What the "
                     "IOMMU was asked to do is counted exactly.",
     "hardware-ns": "Times hold for the machine they were measured on, and its load.",

@@ -122,7 +122,7 @@ def test_the_first_page_answers(published: pathlib.Path) -> None:
     assert "For a 10 MiB buffer, choose 9-4-0 over 8-4-0, however often it is mapped. Why: with " \
         "9-4-0 the IOMMU gets 5 x 2 MiB for its page-table entries, with 8-4-0" in words
     assert "9-4-0 always pays off against 8-4-0" in words
-    assert "Keep in mind." in words and "They are no time" in words
+    assert "Keep in mind." in words and "They are not time" in words
     assert text.count("<figure>") == 1
 
 

@@ -129,7 +129,7 @@ def test_a_stream_covers_the_buffer(smmuv3: Run) -> None:
     for depth, times in ((1, 1), (32, 4)):
         entry = find(smmuv3, "use_stream", "order0", depth=depth)
         assert (entry["accesses"], entry["dma_bytes"]) == (80 * times, BYTES * times)
-        assert "bytes_per_second" not in entry  # instructions are no time
+        assert "bytes_per_second" not in entry  # instructions are not time
 
 
 def test_drive_and_absent_counters_are_recorded(smmuv3: Run) -> None:
