@@ -13,7 +13,6 @@
 namespace pagemix::vfio::nvme {
 namespace {
 
-constexpr std::uint32_t all_ones = 0xffffffff;  // what a read of an absent device gives
 constexpr std::uint64_t doorbells_offset = 0x1000;
 constexpr std::chrono::milliseconds timeout_unit(500);
 

@@ -28,6 +28,8 @@ struct Capabilities {
 ///   ENOTSUP    no NVM command set
 class Registers {
  public:
+  static constexpr std::uint32_t all_ones = 0xffffffff;  ///< what a read of an absent device gives
+
   /// `name` is for messages: "nvme 0000:00:02.0".
   Registers(pci::Bar bar, std::string name);
 
