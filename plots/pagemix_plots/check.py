@@ -6,17 +6,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from . import counters
 from .load import Run
 from .names import Name, count_words, list_words
 
 # predicted counter, counted counter, part of the driver name that issues the commands
-PAIRS = (
-    ("map_calls", "viommu_map", "virtio"),
-    ("unmap_calls", "viommu_unmap", "virtio"),
-    ("tlbi_predicted", "smmu_cmd_tlbi", "smmu"),
-    ("sync_predicted", "smmu_cmd_sync", "smmu"),
-    ("vtd_inv_predicted", "vtd_inv_iotlb", "intel"),
-)
+PAIRS = tuple((c.predicted, c.name, c.iommu) for c in counters.KNOWN if c.predicted)
 
 # Counts that each table which a large leaf takes the place of raises by one.
 TABLE_COUNTERS = ("smmu_cmd_tlbi", "smmu_cmd_sync")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import alloc_series, names, noise, pairs
+from . import alloc_series, counters, names, noise, pairs
 from .fields import RunError
 from .load import Benchmark, Run
 from .names import Name
@@ -20,10 +20,8 @@ VERDICTS = {
     FEW: "too few samples for an interval",
 }
 # What the guest counts does not depend on the clock, nor does what is predicted.
-COUNTS = ("smmu_cmd_tlbi", "smmu_cmd_sync", "iotlb_hit", "iotlb_miss", "viommu_map",
-          "viommu_unmap", "map_calls", "unmap_calls", "tlbi_predicted",
-          "sync_predicted", "vtd_inv_iotlb", "vtd_inv_wait", "vtd_inv_predicted",
-          "amd_inv_pages", "amd_completion_wait", "runs")
+COUNTS = (*(c.name for c in counters.KNOWN),
+          *(c.predicted for c in counters.KNOWN if c.predicted), "runs")
 COUNT_PREFIXES = ("leaves_", "chunks_order")
 
 

@@ -27,8 +27,8 @@ MARKS: dict[str, tuple[str, str, bool, str]] = {
     "buddy": (VERMILLION, "s", False, "--"),
     "map_sgtable": (BLUE, "o", True, "-"),
     "vfio_map": (VERMILLION, "D", False, "--"),
-    **{first: (BLUE, "o", True, "-") for first, _ in COMMAND_PAIRS},
-    **{second: (VERMILLION, "s", False, "--") for _, second in COMMAND_PAIRS},
+    **{pair[0]: (BLUE, "o", True, "-") for pair in COMMAND_PAIRS},
+    **{word: (VERMILLION, "s", False, "--") for pair in COMMAND_PAIRS for word in pair[1:]},
 }
 SERIES_WORDS = {"buddy": "buddy (as allocated)"}
 # Part fills, smallest part first: hues that stay apart without red or green

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import iotlb, mail, names, tables, tables_use
+from . import counters, iotlb, mail, names, tables, tables_use
 from .fields import RunError
 from .hardware import INSTRUCTION, Hardware, Range
 from .load import Benchmark, Run
@@ -18,10 +18,10 @@ from .load import Benchmark, Run
 HEAD = "PROJECTION"
 CONTIGUOUS = 1 << 16 | 1 << 25  # contiguous-hint sizes on a 4 KiB granule: 64 KiB and 32 MiB
 # Half of a cycle carries the cycle's events: the invalidations are the unmap's.
-_INVALIDATIONS = ("smmu_cmd_tlbi", "smmu_cmd_sync", "viommu_unmap", "vtd_inv_iotlb",
-                  "vtd_inv_wait", "amd_inv_pages", "amd_completion_wait")
+_INVALIDATIONS = tuple(c.name for c in counters.KNOWN if c.half == "unmap")
+_MAPS = tuple(c.name for c in counters.KNOWN if c.half == "map")
 _COMMANDS = {"unmap_sgtable": _INVALIDATIONS, "vfio_unmap": _INVALIDATIONS,
-             "map_sgtable": ("viommu_map",), "vfio_map": ("viommu_map",)}
+             "map_sgtable": _MAPS, "vfio_map": _MAPS}
 FAMILIES = names.BUFFER_FAMILIES
 
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from . import names
+from . import counters, names
 from .load import Benchmark, Run
 from .names import BufferKey
 from .stats import Summary
 
-# Counters of QEMU's trace events that are commands to the IOMMU, and their names:
-# those of the SMMU's, virtio-iommu's, VT-d's and AMD's specifications.
-COMMANDS = {
-    "smmu_cmd_tlbi": "TLBI", "smmu_cmd_sync": "SYNC",
-    "viommu_map": "MAP", "viommu_unmap": "UNMAP",
-    "vtd_inv_iotlb": "IOTLB_INV", "vtd_inv_wait": "INV_WAIT",
-    "amd_inv_pages": "INVALIDATE_PAGES", "amd_completion_wait": "COMPLETION_WAIT",
-}
-# What one IOMMU is sent; the figures give the first and the second a mark each.
-COMMAND_PAIRS = (("TLBI", "SYNC"), ("MAP", "UNMAP"), ("IOTLB_INV", "INV_WAIT"),
-                 ("INVALIDATE_PAGES", "COMPLETION_WAIT"))
+# Counters that are commands to the IOMMU, and their names: those of its specification.
+COMMANDS = {c.name: c.word for c in counters.KNOWN if c.word}
+# What one IOMMU is sent, a command or a pair; the first and the second have a mark each.
+_SECOND = {c.pair for c in counters.KNOWN}
+COMMAND_PAIRS = tuple((c.word, COMMANDS[c.pair]) if c.pair else (c.word,)
+                      for c in counters.KNOWN if c.word and c.name not in _SECOND)
 # Where a buffer's counters are looked up: the buffer that was mapped comes first.
 COUNTER_FAMILIES = ("map_sgtable", "unmap_sgtable", "vfio_map", "vfio_unmap", "alloc")
 LAYOUT_WORDS = {"scattered": "scattered", "buddy": "as allocated"}

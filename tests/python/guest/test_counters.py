@@ -39,8 +39,10 @@ def test_one_line_makes_a_counter_of_an_unknown_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text, why", [
-    ("[a]\nevent = x y\n", "found 'event', want 'events' alone"),
+    ("[a]\nevent = x y\n", "key 'event' is not known, want events, half"),
+    ("[a]\nword = A\n", "[a]: events: missing"),
     ("[a]\nevents =\n", "events: empty"),
+    ("[a]\nword = A\n", "[a]: events: missing"),
     ("[a]\nevents = x (\n", "'(' is not a regular expression"),
     ("events = x y\n", "no section headers"),
 ])
