@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import sys
 
@@ -249,8 +250,12 @@ def _readme(args: argparse.Namespace) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Exit code: one of EXIT_CODES."""
     args = parser().parse_args(argv)
+    code = 1  # also of one whose reader went away before its end, as head does
     try:
-        return int(args.call(args) or 0)
+        code = int(args.call(args) or 0)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushed again at exit
     except RunError as error:
         print(f"pagemix-report: {error}", file=sys.stderr)
         return 1
@@ -258,3 +263,4 @@ def main(argv: list[str] | None = None) -> int:
         print(f"pagemix-report: {error.filename or 'output'}: {error.strerror or error}",
               file=sys.stderr)
         return 1
+    return code
