@@ -74,16 +74,17 @@ def test_single_pages_are_small_leaves(run: Callable[[str], Run], attrs: str,
 
 
 # iommu_dma_alloc() zeroes whatever it is asked for and makes the kernel mapping
-# whatever it is asked for: neither attribute leaves anything out. What the page
-# allocator does beside zeroing depends on how free blocks lie.
+# whatever it is asked for: neither attribute leaves anything out. What either costs
+# depends on what was allocated before, on how free blocks lie and on which tables of
+# the kernel's mapping are there; the work on each page does not. Writing the entry of
+# a page is more than ten instructions; what is left out is no call at all, 0.
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("attrs", ["zero", "no_kernel_mapping"])
+@pytest.mark.parametrize("attrs", ["default", "zero", "no_kernel_mapping"])
 def test_attributes_that_an_iommu_ignores(run: Callable[[str], Run], attrs: str,
                                           size: int) -> None:
-    plain, entry = coherent(run("smmuv3"), size), coherent(run("smmuv3"), size, attrs)
-    assert entry["stage_kernel_mapping"] == pytest.approx(plain["stage_kernel_mapping"], rel=0.1)
-    for each in (plain, entry):
-        assert each["stage_page_allocation"] >= 0.95 * each["stage_zeroing"]
+    entry = coherent(run("smmuv3"), size, attrs)
+    assert entry["stage_kernel_mapping"] >= 10 * size / 4096
+    assert entry["stage_page_allocation"] >= 0.95 * entry["stage_zeroing"]
 
 
 # Not so a free: the pages of a large block are split, and merge again one by one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every benchmark name of every profile, and under every option that adds a part to a
-// name, against tests/data/names.txt: names are published, results of years are joined by them.
+// name, against data/names.txt: names are published, results of years are joined by them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,14 +33,14 @@ const char* const kAll =
     "sample_cost";
 
 std::vector<Variant> variants() {
-  const std::vector<Override> small = {
-      {"mixes", "order9 8-4-0"}, {"layouts", "scattered buddy"}, {"families", kAll},
-      {"states", "warm cold"},   {"bytes", "64K 10M"},           {"windows", "16K 1M"},
-      {"depths", "1 32"},        {"coherent_bytes", "4K"},       {"pool_blocks", "68@32"},
-      {"pool_pages", "10"}};
-  std::vector<Variant> found = {
-      {"device-memory", {}}, {"domains", {}},  {"full", {}},  {"operations", {}},
-      {"order-speed", {}},   {"pressure", {}}, {"quick", {}}, {"use", {}}};
+  const std::vector<Override> small = {{"mixes", "order9 8-4-0"}, {"layouts", "scattered buddy"},
+                                       {"families", kAll},        {"states", "warm cold"},
+                                       {"bytes", "64K 10M"},      {"windows", "16K 1M"},
+                                       {"depths", "1 32"},        {"coherent_bytes", "4K"},
+                                       {"pool_blocks", "68@32"},  {"pool_pages", "10"}};
+  std::vector<Variant> found = {{"device-memory", {}}, {"domains", {}},     {"full", {}},
+                                {"operations", {}},    {"order-speed", {}}, {"pressure", {}},
+                                {"quick", {}},         {"use", {}}};
   const std::vector<std::vector<Override>> added = {
       {},
       {{"threads", "1 2 64"}},
