@@ -45,7 +45,7 @@ packages_for_guests() {
 # Only for scripts/test.
 test_packages=(
   libgtest-dev libbenchmark-tools python3-pytest python3-hypothesis python3-pil
-  clang-format shellcheck sparse chromium man-db bash-completion
+  clang-format shellcheck flake8 mypy sparse chromium man-db bash-completion
 )
 
 # Only for Debian packages: scripts/package.
