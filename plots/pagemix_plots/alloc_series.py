@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import math
 import pathlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,9 +98,9 @@ def memory_rank(state: str) -> tuple[int, str]:
     return (MEMORY.index(state), "") if state in MEMORY else (len(MEMORY), state)
 
 
-def _sorted(series: list[Series]) -> list[Series]:
+def _sorted(series: list[Series], mixes: Mapping[str, str]) -> list[Series]:
     return sorted(series, key=lambda s: (names.size_rank(s.bytes), memory_rank(s.memory),
-                                         names.mix_rank(s.policy), s.heap, not s.traced))
+                                         names.mix_rank(s.policy, mixes), s.heap, not s.traced))
 
 
 def of_run(run: Run, label: str) -> list[Series]:
@@ -123,7 +124,8 @@ def of_run(run: Run, label: str) -> list[Series]:
                tuple(tuple(allocations[n] for n in sorted(allocations))
                      for _, allocations in sorted(sets.items())),
                run.clock.unit, label, traced, size)
-        for (policy, memory, heap, traced, size), sets in found.items()])
+        for (policy, memory, heap, traced, size), sets in found.items()],
+        run.mixes)
 
 
 def _one_of_a_series(benchmark: Benchmark) -> bool:
@@ -233,7 +235,7 @@ def published(path: str | pathlib.Path) -> list[Series]:
     return _sorted([
         Series(policy, memory, "", tuple(tuple(a[n] for n in sorted(a))
                                          for _, a in sorted(sets.items())), "us", "published")
-        for (policy, memory), sets in found.items()])
+        for (policy, memory), sets in found.items()], {})
 
 
 def attribution(series: list[Series]) -> BarTable | None:

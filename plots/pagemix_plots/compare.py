@@ -60,6 +60,7 @@ class Comparison:
     refused: str  # why costs were not compared; empty when they were
     differs: tuple[tuple[str, str, str], ...]  # what else is not the same: what, base, other
     alone: tuple[str, ...]  # benchmarks that only one side has
+    mixes: dict[str, str]  # steps by name, of both sides
 
     def regressions(self, above: float) -> list[Row]:
         """Rows that are worse by more than `above` (a part, not percent)."""
@@ -97,7 +98,7 @@ def runs(base: Run, other: Run, base_label: str, other_label: str,
     sides = [(left[name], right[name]) for name in sorted(shared)]
     comparison = _compare(sides, noise.within([base, other]).join(floor or Floor()), base_label,
                           other_label, base.clock.unit, refused, noise.differences(base, other),
-                          tuple(alone))
+                          tuple(alone), other.mixes | base.mixes)
     if not shared:
         raise RunError(f"{base_label} and {other_label}: no benchmark in common")
     if refused and not comparison.counted:
@@ -115,7 +116,7 @@ def mixes(run: Run, label: str, base: str, other: str) -> Comparison:
     sides = [(benchmarks[text], benchmark) for text, benchmark in sorted(found.items())
              if text in benchmarks]
     known = sorted({mix for b in run.benchmarks.values()
-                    if (mix := dict(b.name.params).get("mix"))}, key=names.mix_rank)
+                    if (mix := dict(b.name.params).get("mix"))}, key=run.mix_rank)
     return _within(run, label, "mix", (base, other), sides, known)
 
 
@@ -139,12 +140,12 @@ def _within(run: Run, label: str, what: str, pair: tuple[str, str],
         raise RunError(f"{run.folder}: no benchmark of both {what} {base} and {what} {other}; "
                        f"it has {', '.join(known) or 'none'}")
     return _compare(sides, noise.within([run]), f"{label}, {base}", f"{label}, {other}",
-                    run.clock.unit, _noise(run), (), ())
+                    run.clock.unit, _noise(run), (), (), run.mixes)
 
 
 def _compare(sides: list[tuple[Benchmark, Benchmark]], floor: Floor, base: str, other: str,
              unit: str, refused: str, differs: tuple[tuple[str, str, str], ...],
-             alone: tuple[str, ...]) -> Comparison:
+             alone: tuple[str, ...], mixes: dict[str, str]) -> Comparison:
     found = [] if refused else [
         (a.name, b.name, pairs.compare(a.samples, b.samples)) for a, b in sides]
     counts: list[CountRow] = []
@@ -156,7 +157,7 @@ def _compare(sides: list[tuple[Benchmark, Benchmark]], floor: Floor, base: str, 
             if left != right:
                 counts.append(CountRow(a.name, counter, left, right))
     return Comparison(base, other, unit, floor, judge(found, floor), tuple(counts), counted,
-                      refused, differs, alone)
+                      refused, differs, alone, mixes)
 
 
 def _counters(a: Benchmark, b: Benchmark) -> list[str]:

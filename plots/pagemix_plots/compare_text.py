@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from . import compare, mail, names, noise
 from .compare import VERDICTS, Comparison, CountRow, Row
@@ -56,12 +56,12 @@ def heading(name: Name, key: str, *, mixes: bool = False) -> str:
     return ", ".join(parts)
 
 
-def grouped(found: Sequence[Row]) -> list[tuple[str, str, list[tuple[str, Row]]]]:
+def grouped(found: Comparison) -> list[tuple[str, str, list[tuple[str, Row]]]]:
     """(heading, what the rows are, labelled rows), by family and shared parts."""
     families: dict[str, list[Row]] = {}
-    for row in found:
+    for row in found.rows:
         families.setdefault(row.name.family, []).append(row)
-    mixes = len({dict(row.name.params).get("mix") for row in found} - {None}) == 1
+    mixes = len({dict(row.name.params).get("mix") for row in found.rows} - {None}) == 1
     result: list[tuple[str, str, list[tuple[str, Row]]]] = []
     for rows in families.values():
         key = _row_key([row.name for row in rows])
@@ -70,14 +70,15 @@ def grouped(found: Sequence[Row]) -> list[tuple[str, str, list[tuple[str, Row]]]
             label = _value(key, dict(row.name.params).get(key, "all"))
             groups.setdefault(heading(row.name, key, mixes=mixes), []).append((label, row))
         for title, group in groups.items():
-            group.sort(key=lambda item: _rank(key, dict(item[1].name.params).get(key, "")))
+            group.sort(key=lambda item: _rank(key, dict(item[1].name.params).get(key, ""),
+                                              found.mixes))
             result.append((title, key or "name", group))
     return result
 
 
-def _rank(key: str, value: str) -> tuple[float, tuple[int, int, str]]:
+def _rank(key: str, value: str, mixes: Mapping[str, str]) -> tuple[float, tuple[int, int, str]]:
     return (float(value) if value.isdigit() else 0.0,
-            names.mix_rank(value) if key == "mix" else (0, 0, value))
+            names.mix_rank(value, mixes) if key == "mix" else (0, 0, value))
 
 
 def summary(found: Comparison) -> str:
@@ -107,7 +108,7 @@ def text(found: Comparison) -> str:
     lines += mail.wrap(summary(found))
     for what, left, right in found.differs:
         lines += mail.wrap(f"Not the same: {what}: {left or 'none'} and {right or 'none'}.")
-    for title, kind, rows in grouped(found.rows):
+    for title, kind, rows in grouped(found):
         counts = {n for _, row in rows for n in row.shift.n}
         lines += ["", *mail.wrap(f"{title} ({n_words(counts)}, {floors_words(rows)})"), "",
                   *_table(kind, rows)]
@@ -202,7 +203,7 @@ def page(found: Sequence[Comparison]) -> str:
                 f"<dt>{html.escape(what)}</dt><dd>{html.escape(left or 'none')} and "
                 f"{html.escape(right or 'none')}</dd>" for what, left, right in one.differs)
                 + "</dl>")
-        for title, kind, rows in grouped(one.rows):
+        for title, kind, rows in grouped(one):
             out.append(_html_table(title, kind, rows, one.unit))
         if one.counts:
             items = "".join(f"<li>{html.escape(words)} in {html.escape(where[0])}"

@@ -52,7 +52,7 @@ def rows(run: Run) -> list[tuple[str, str]]:
         ("started", run.started.strftime("%Y-%m-%d %H:%M:%S %Z").strip()),
     ]
     result += [("mix " + name, steps) for name, steps in
-               sorted(run.mixes.items(), key=lambda item: names.mix_rank(item[0]))]
+               sorted(run.mixes.items(), key=lambda item: run.mix_rank(item[0]))]
     result += [("memory " + when, _memory(run, when)) for when in ("before", "after")
                if _memory(run, when)]
     result += [(f"guest: {key.replace('_', ' ')}", _plain(value))

@@ -95,7 +95,7 @@ def _buffer_words(view: View) -> str:
     return f"{cold}{names.bytes_words(view.bytes)} buffer"
 
 
-def _chunks_words(view: View, order: str) -> str:
+def _chunks_words(view: View, order: int) -> str:
     """'scattered order-4 chunks', or that nothing was shuffled."""
     if view.main_layout == "scattered":
         return f"scattered order-{order} chunks"
@@ -107,40 +107,35 @@ def _lead(view: View) -> str:
     place = f"On {place_words(run)}"
     if run.clock.is_noise:
         return f"{place}, times were taken but mean nothing: {NOISE}."
-    orders = [mix for mix in view.mixes if names.pure_order(mix) is not None
-              and _summary(view, "map_sgtable", mix)]
-    base = _summary(view, "map_sgtable", "order0")
-    if not orders:
+    costs = {order: cost for order, mix in view.pure.items()
+             if (cost := _summary(view, "map_sgtable", mix))}
+    if not costs:
         return f"{place}, no single-order buffer was mapped with map_sgtable: nothing to compare."
+    base = costs.pop(0, None)
     if base is None:
-        costs = names.list_words([
-            f"{names.count_words(s.median)} at order {names.pure_order(mix)}"
-            for mix in orders if (s := _summary(view, "map_sgtable", mix))])
-        return (f"{place}, mapping a {_buffer_words(view)} costs {costs} ({unit}); "
+        words = names.list_words([f"{names.count_words(s.median)} at order {order}"
+                                  for order, s in costs.items()])
+        return (f"{place}, mapping a {_buffer_words(view)} costs {words} ({unit}); "
                 "order 0 was not measured, so there is no ratio.")
-    rest = [mix for mix in orders if mix != "order0"]
-    if not rest:
-        return (f"{place}, mapping a {_buffer_words(view)} of {_chunks_words(view, '0')} costs "
+    if not costs:
+        return (f"{place}, mapping a {_buffer_words(view)} of {_chunks_words(view, 0)} costs "
                 f"{names.count_words(base.median)} {unit}; no other order was measured.")
     parts: list[str] = []
-    for mix in rest:
-        cost = _summary(view, "map_sgtable", mix)
-        assert cost is not None
+    for order, cost in costs.items():
         numbers = f"{names.count_words(cost.median)} against {names.count_words(base.median)}"
         if not parts:
-            text = (f"mapping a {_buffer_words(view)} of "
-                    f"{_chunks_words(view, str(names.pure_order(mix)))} costs "
+            text = (f"mapping a {_buffer_words(view)} of {_chunks_words(view, order)} costs "
                     f"{compare_words(base, cost, 'with order-0 chunks')} "
                     f"({numbers} {unit})")
         else:
-            text = (f"order {names.pure_order(mix)}: mapping {compare_words(base, cost)} "
+            text = (f"order {order}: mapping {compare_words(base, cost)} "
                     f"({names.count_words(cost.median)})")
-        parts.append(text + _unmap(view, mix))
+        parts.append(text + _unmap(view, order))
     return f"{place}, " + "; ".join(parts) + "."
 
 
-def _unmap(view: View, mix: str) -> str:
-    base, cost = _summary(view, "unmap_sgtable", "order0"), _summary(view, "unmap_sgtable", mix)
+def _unmap(view: View, order: int) -> str:
+    base, cost = (_summary(view, "unmap_sgtable", view.pure[one]) for one in (0, order))
     if base is None or cost is None:
         return ""
     return f", unmapping {compare_words(base, cost)}"
@@ -162,9 +157,8 @@ def _mixes(view: View) -> str:
 def _grouped(view: View, words_of: dict[str, str]) -> str:
     """Orders that share the same words are named together."""
     groups: dict[str, list[str]] = {}
-    for mix in view.mixes:
-        order = names.pure_order(mix)
-        if order is not None and words_of.get(mix):
+    for order, mix in view.pure.items():
+        if words_of.get(mix):
             groups.setdefault(words_of[mix], []).append(str(order))
     return "; ".join(f"order{'s' if len(orders) > 1 else ''} {names.list_words(orders)}: {words}"
                      for words, orders in groups.items())
@@ -190,10 +184,10 @@ def _pinning(view: View) -> str:
     if view.run.clock.is_noise:
         return ""
     parts: list[str] = []
-    for mix in view.mixes:
+    for order, mix in view.pure.items():
         own, whole = _summary(view, "map_sgtable", mix), _summary(view, "vfio_map", mix)
-        if names.pure_order(mix) is not None and own and whole:
-            parts.append(f"{compare_words(own, whole)} at order {names.pure_order(mix)}")
+        if own and whole:
+            parts.append(f"{compare_words(own, whole)} at order {order}")
     return ("A VFIO map also pins every page. Compared with map_sgtable, vfio_map costs "
             f"{names.list_words(parts)}." if parts else "")
 

@@ -36,7 +36,7 @@ def page(runs: list[Run]) -> str:
 def _row(run: Run) -> str:
     clock = "guest instructions" if run.clock.kind == "instructions" else run.clock.kind
     sizes = sorted({key.bytes for key in run.keys})
-    mixes = sorted({key.mix for key in run.keys}, key=names.mix_rank)
+    mixes = sorted({key.mix for key in run.keys}, key=run.mix_rank)
     what = f"{run.profile}: {', '.join(names.bytes_words(s) for s in sizes)}; {', '.join(mixes)}"
     folder = run.folder.name
     link = f"[{_cell(folder)}]({urllib.parse.quote(folder)}/)"

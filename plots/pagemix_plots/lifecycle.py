@@ -227,8 +227,8 @@ def _life_under(run: Run, mix: str, layout: str, size: int, pattern: Pattern, me
     def blend(family: str) -> Part | None:
         if family == "alloc":
             return Part.of(series[0].costs) if series else None
-        return by_shares(shares, {o: part_of(run, family, f"order{o}", layout, size)
-                                  for o in shares})
+        return by_shares(shares, {o: part_of(run, family, run.pure[o], layout, size)
+                                  for o in shares if o in run.pure})
 
     return _life(mix, {f: blend(f) for f in pattern.once}, {f: blend(f) for f in pattern.use})
 
@@ -261,4 +261,4 @@ def mixes_of(run: Run, size: int) -> list[str]:
     """Mixes that buffers of this size were measured with, under pressure or not."""
     return sorted({b.name.key.mix for b in run.benchmarks.values()
                    if b.name.key and b.name.key.bytes == size}
-                  | {s.policy for s in _series(run, size)}, key=names.mix_rank)
+                  | {s.policy for s in _series(run, size)}, key=run.mix_rank)

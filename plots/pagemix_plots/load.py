@@ -138,6 +138,15 @@ class Run:
         """The benchmark of a family on a buffer, without further name parts."""
         return self._by_key.get((family, key))
 
+    def mix_rank(self, mix: str) -> tuple[int, int, str]:
+        return names.mix_rank(mix, self.mixes)
+
+    @cached_property
+    def pure(self) -> dict[int, str]:
+        """The mix of each order that has one of its own: of several the first by name."""
+        return {order: mix for mix in sorted(self.mixes, key=self.mix_rank, reverse=True)
+                if (order := names.pure_order(mix, self.mixes)) is not None}
+
     @cached_property
     def _by_key(self) -> dict[tuple[str, names.BufferKey], Benchmark]:
         return {(b.name.family, b.name.key): b for b in self.benchmarks.values()
@@ -148,7 +157,7 @@ class Run:
         """Every buffer measured: by size, state, mix, layout."""
         return sorted({key for _, key in self._by_key},
                       key=lambda k: (k.bytes, names.STATES.index(k.state),
-                                     names.mix_rank(k.mix), names.LAYOUTS.index(k.layout)))
+                                     self.mix_rank(k.mix), names.LAYOUTS.index(k.layout)))
 
     @cached_property
     def page_size(self) -> int | None:
@@ -186,7 +195,7 @@ def load_run(path: str | pathlib.Path) -> Run:
         git=context.text("git", empty=True),
         profile=context.text("profile"),
         config=context.mapping("config"),
-        mixes=context.mapping("mixes"),
+        mixes=_mixes(context),
         command=context.texts("command"),
         seed=context.integer("seed", least=0),
         started=_started(context),
@@ -239,6 +248,16 @@ def _cpu(fields: Fields) -> dict[str, str]:
     return {"model": fields.text("model", empty=True),
             "count": str(fields.integer("count", least=1)),
             "governor": fields.text_or_null("governor")}
+
+
+def _mixes(context: Fields) -> dict[str, str]:
+    found = context.mapping("mixes")
+    for name, steps in found.items():
+        try:
+            names.orders(steps)
+        except ValueError as error:
+            raise context.object("mixes").error(name, str(error)) from None
+    return found
 
 
 def _started(context: Fields) -> datetime.datetime:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Families that work on one buffer; their names must say which.
@@ -15,7 +16,7 @@ MAIN_BYTES = 10 << 20  # the buffer that the published allocation times are abou
 
 _FAMILY = re.compile(r"[a-z][a-z0-9_]*\Z")
 _KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
-_PURE = re.compile(r"order(\d+)\Z")
+_STEP = re.compile(r"(\d{1,2}):[a-z]+\Z")
 
 
 @dataclass(frozen=True, order=True)
@@ -26,10 +27,6 @@ class BufferKey:
     layout: str
     bytes: int
     state: str  # warm or cold
-
-    @property
-    def order(self) -> int | None:
-        return pure_order(self.mix)
 
 
 @dataclass(frozen=True)
@@ -87,15 +84,27 @@ def _buffer_key(text: str, family: str, params: dict[str, str]) -> BufferKey | N
     return BufferKey(params["mix"], params["layout"], int(params["bytes"]), state)
 
 
-def pure_order(mix: str) -> int | None:
-    """The order of a mix that has only one (`order4` -> 4), else None."""
-    match = _PURE.match(mix)
-    return int(match.group(1)) if match else None
+def orders(steps: str) -> tuple[int, ...]:
+    """The orders of a mix's steps, each once: '8:high 0:low 0:low' -> (8, 0).
+
+    ValueError on a step that is no <order>:<class>.
+    """
+    found = [_STEP.match(step) for step in steps.split()]
+    if not found or None in found:
+        raise ValueError(f"steps {steps!r}: want <order>:<class> ..., such as '8:high 0:low'")
+    return tuple(dict.fromkeys(int(match[1]) for match in found if match))
 
 
-def mix_rank(mix: str) -> tuple[int, int, str]:
-    """Sort key: pure orders by size, then the heap's mixes by name."""
-    order = pure_order(mix)
+def pure_order(mix: str, mixes: Mapping[str, str]) -> int | None:
+    """The order of a mix that has only one; None of others, and of one that `mixes` (steps by
+    name) does not tell."""
+    found = orders(mixes[mix]) if mix in mixes else ()
+    return found[0] if len(found) == 1 else None
+
+
+def mix_rank(mix: str, mixes: Mapping[str, str]) -> tuple[int, int, str]:
+    """Sort key: mixes of one order by it, then the heap's mixes by name."""
+    order = pure_order(mix, mixes)
     return (0, order, mix) if order is not None else (1, 0, mix)
 
 

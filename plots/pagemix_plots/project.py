@@ -72,8 +72,8 @@ def project(run: Run, hardware: Hardware) -> list[Projection]:
         result.append(Projection(benchmark, tuple(terms), tuple(
             event for event in counts if event not in hardware.prices)))
     return sorted(result, key=lambda p: (FAMILIES.index(p.benchmark.name.family),
-                                         names.mix_rank(p.benchmark.name.key.mix
-                                                        if p.benchmark.name.key else ""),
+                                         run.mix_rank(p.benchmark.name.key.mix
+                                                      if p.benchmark.name.key else ""),
                                          p.benchmark.name.text))
 
 

@@ -16,7 +16,7 @@ from .tables import View
 BEGIN = "<!-- From results/ by scripts/refresh-results: edit the runs, not these lines. -->"
 END = "<!-- End of what comes from results/. -->"
 FIGURE = "docs/map-cost.svg"  # beside the README
-ORDERS = ("order0", "order4", "order8", "order9")
+ORDERS = (0, 4, 8, 9)
 COSTS = {"alloc": "allocate", "map_sgtable": "map", "unmap_sgtable": "unmap"}
 
 
@@ -62,10 +62,16 @@ def chosen(runs: list[Run]) -> list[View]:
 def _samples(run: Run) -> int:
     """Of the least sampled map that the table needs; 0 where one is missing."""
     view = View(run, run.machine, names.MAIN_BYTES, "warm")
-    if not view.keys:
+    mixes = _mixes(view)
+    if len(mixes) < len(ORDERS):
         return 0
-    found = [run.find("map_sgtable", view.key(mix, view.main_layout)) for mix in ORDERS]
+    found = [run.find("map_sgtable", view.key(mix, view.main_layout)) for mix in mixes]
     return min((benchmark.summary.n if benchmark else 0) for benchmark in found)
+
+
+def _mixes(view: View) -> list[str]:
+    """Those of ORDERS that were measured."""
+    return [view.pure[order] for order in ORDERS if order in view.pure]
 
 
 def figure(views: list[View]) -> Figure:
@@ -85,7 +91,7 @@ def block(views: list[View]) -> str:
     lines += _item(advice.numbers(asked)[-1])
     lines += ["", f"![Cost of mapping a buffer, by page order]({FIGURE})", ""]
     lines += [_cells([f"{names.bytes_words(lead.bytes)} buffer, {lead.main_layout} chunks",
-                      *(f"order {names.pure_order(mix)}" for mix in ORDERS)]),
+                      *(f"order {order}" for order in ORDERS)]),
               _cells(["---"] * (1 + len(ORDERS)))]
     for view in views:
         lines += [_cells([f"{view.label}: {words}", *cells]) for words, cells in _rows(view)]
@@ -115,7 +121,7 @@ def _cells(cells: list[str]) -> str:
 def _rows(view: View) -> list[tuple[str, list[str]]]:
     """What and the four cells; what was not measured or counted has no row."""
     run = view.run
-    keys = [view.key(mix, view.main_layout) for mix in ORDERS]
+    keys = [view.key(mix, view.main_layout) for mix in _mixes(view)]
     rows: list[tuple[str, list[str]]] = []
     for family, words in COSTS.items():
         found = [run.find(family, key) for key in keys]

@@ -39,11 +39,16 @@ class View:
 
     @property
     def mixes(self) -> list[str]:
-        return sorted({key.mix for key in self.keys}, key=names.mix_rank)
+        return sorted({key.mix for key in self.keys}, key=self.run.mix_rank)
 
     @property
     def keys(self) -> list[BufferKey]:
         return [k for k in self.run.keys if (k.bytes, k.state) == (self.bytes, self.state)]
+
+    @property
+    def pure(self) -> dict[int, str]:
+        """The mix of each order that has one of its own, by order."""
+        return {order: mix for order, mix in sorted(self.run.pure.items()) if mix in self.mixes}
 
     @property
     def layouts(self) -> list[str]:
@@ -127,8 +132,7 @@ def _points(view: View, family: str, layout: str, mixes: dict[str, str]) -> dict
 
 def cost_by_order(view: View, family: str) -> CostTable | None:
     """Pure mixes: a series for each layout, a category for each order."""
-    orders = {mix: str(names.pure_order(mix)) for mix in view.mixes
-              if names.pure_order(mix) is not None}
+    orders = {mix: str(order) for order, mix in view.pure.items()}
     rows = [(layout, _points(view, family, layout, orders)) for layout in view.layouts]
     table = _cost_table(rows, view.run.clock.unit, list(orders.values()))
     page = view.run.page_size

@@ -124,7 +124,7 @@ def device_counts(run: Run) -> bool:
 def family(run: Run, name: str) -> list[Benchmark]:
     """Benchmarks of a family on a buffer, by mix."""
     found = [b for b in run.benchmarks.values() if b.name.family == name and b.name.key]
-    return sorted(found, key=lambda b: (names.mix_rank(b.name.key.mix if b.name.key else ""),
+    return sorted(found, key=lambda b: (run.mix_rank(b.name.key.mix if b.name.key else ""),
                                         b.name.text))
 
 
@@ -224,14 +224,15 @@ def bar_table(bars: list[Bar], order: tuple[str, ...], unit: str) -> BarTable:
 def cost_by_order(run: Run, name: str, part: str,
                   words: Callable[[str], str]) -> list[tuple[str, CostTable]]:
     """Cost of one access against order: a table for each value of `part`, a series a layout."""
+    pure = {mix: order for order, mix in run.pure.items()}
     groups: dict[str, dict[str, dict[str, Summary]]] = {}
     for benchmark in family(run, name):
         key = benchmark.name.key
         value = dict(benchmark.name.extra).get(part)
-        if key is None or key.order is None or value is None:
+        if key is None or key.mix not in pure or value is None:
             continue
         each = stats.summarize(benchmark.samples / accesses(benchmark))
-        groups.setdefault(value, {}).setdefault(key.layout, {})[str(key.order)] = each
+        groups.setdefault(value, {}).setdefault(key.layout, {})[str(pure[key.mix])] = each
     result: list[tuple[str, CostTable]] = []
     for value, layouts in groups.items():
         orders = sorted({o for points in layouts.values() for o in points}, key=int)
@@ -256,7 +257,7 @@ def misses_by_case(run: Run, name: str) -> CountTable | None:
         case = " ".join(value for _, value in benchmark.name.extra) or "all"
         found.setdefault(case, {})[key.mix] = misses / accesses(benchmark)
         passes.add(benchmark.summary.n)
-    mixes = tuple(sorted({m for row in found.values() for m in row}, key=names.mix_rank))
+    mixes = tuple(sorted({m for row in found.values() for m in row}, key=run.mix_rank))
     series = {case: tuple(row[m] for m in mixes) for case, row in found.items()
               if set(row) == set(mixes)}
     return CountTable(mixes, series, frozenset(passes)) if series else None

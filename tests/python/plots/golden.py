@@ -27,7 +27,8 @@ def write(folder: pathlib.Path, sets: tuple[str, ...] = ("1",)) -> pathlib.Path:
     """A run of the rows of these sets; a set is a block."""
     document, arrays = make_run.build(make_run.Options(clock=CLOCK, mixes=(), families=(),
                                                        guest=False))
-    document["context"]["pagemix"]["mixes"] = {p: make_run.MIXES[p] for p in POLICY.values()}
+    document["context"]["pagemix"]["mixes"] = {
+        mix: make_run.MIXES[mix] for mix in (*POLICY.values(), *(f"order{o}" for o in MAP_COSTS))}
     entries: list[dict[str, Any]] = document["benchmarks"]
     samples: dict[str, list[float]] = {}
     with TABLE.open(encoding="utf-8", newline="") as stream:

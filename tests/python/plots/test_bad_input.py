@@ -73,6 +73,8 @@ BROKEN: dict[str, Broken] = {
                           "context.pagemix.clock.kind: want one of"),
     "no granule": edit(lambda d: pagemix(d)["iommu"].pop("granule"),
                        "context.pagemix.iommu.granule: missing"),
+    "a mix without classes": edit(lambda d: pagemix(d)["mixes"].update(order9="9"),
+                                  "context.pagemix.mixes.order9: steps '9': want <order>:<class>"),
     "a name of nothing": edit(lambda d: d["benchmarks"][0].update(name="Alloc"),
                               "benchmarks[0].name: bad family"),
     "a counter of words": edit(lambda d: d["benchmarks"][1].update(runs=None),

@@ -191,7 +191,7 @@ def test_text_fits_a_mail(run: Load, tmp_path: pathlib.Path, make: str) -> None:
         assert max(map(len, text.splitlines())) <= 72
         tables = [line for line in text.splitlines() if line.startswith("|")]
         assert len([line for line in tables if line.startswith("|-")]) == len(
-            compare_text.grouped(found.rows))
+            compare_text.grouped(found))
         assert text.isascii()
 
 

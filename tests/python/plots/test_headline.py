@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 from collections.abc import Callable
 
+import make_run
 import pytest
 from make_run import Options
-from pagemix_plots import headline
+from pagemix_plots import headline, lifecycle, tables
 from pagemix_plots.headline import compare_words
-from pagemix_plots.load import Run
+from pagemix_plots.load import Run, load_run
 from pagemix_plots.stats import Summary
 
 Load = Callable[..., Run]
@@ -108,6 +110,19 @@ def test_only_order0(run: Load) -> None:
     assert "costs 1,747,392 guest instructions; no other order was measured" in lead
 
 
+def test_orders_are_those_recorded_not_those_of_the_names(tmp_path: pathlib.Path) -> None:
+    document, arrays = make_run.build(Options(mixes=("order4", "8-4-0"), cost=lambda f, m, l: {
+        "order4": 300.0, "8-4-0": 100.0}[m]))
+    document["context"]["pagemix"]["mixes"] = {"order4": "0:low", "8-4-0": "9:mid 9:low"}
+    found = load_run(make_run.write(tmp_path / "run", document, arrays))
+    assert ("scattered order-9 chunks costs 3.0x less than with order-0 chunks (100 against 300 "
+            in headline.headline(found).lead)
+    (view,) = tables.views([found], ["guest"])
+    table = tables.cost_by_order(view, "map_sgtable")
+    assert table and [s.points.keys() for s in table.series] == [{"0", "9"}] * 2
+    assert lifecycle.mixes_of(found, 10 << 20) == ["order4", "8-4-0"]
+
+
 def test_only_mixes(run: Load) -> None:
     result = headline.headline(run(mixes=("8-4-0", "9-4-0")))
     assert "no single-order buffer was mapped with map_sgtable: nothing to compare" in result.lead
@@ -159,8 +174,6 @@ def test_an_interrupted_run_says_so(run: Load) -> None:
     ("lazy", "The domain is lazy"), ("identity", "The domain is identity"),
     ("none", "No IOMMU translates")])
 def test_domain_modes(tmp_path, mode: str, words: str) -> None:  # type: ignore[no-untyped-def]
-    import make_run
-    from pagemix_plots.load import load_run
     document, arrays = make_run.build(Options(mixes=("order0", "order9")))
     document["context"]["pagemix"]["iommu"]["domain_mode"] = mode
     result = headline.headline(load_run(make_run.write(tmp_path, document, arrays)))

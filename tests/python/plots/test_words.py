@@ -35,9 +35,23 @@ def test_bad_name(text: str) -> None:
 
 
 def test_mixes_sort_by_order_then_name() -> None:
-    mixes = ["9-4-0", "order9", "8-4-0", "order0", "order8", "order10"]
-    assert sorted(mixes, key=names.mix_rank) == [
-        "order0", "order8", "order9", "order10", "8-4-0", "9-4-0"]
+    """By what they are made of: a name may say nothing, or something else."""
+    mixes = {"9-4-0": "9:high 4:high 0:low", "ten": "10:high 10:low", "8-4-0": "8:high 4:mid 0:low",
+             "order9": "0:low", "large": "9:mid"}
+    assert sorted([*mixes, "own"], key=lambda mix: names.mix_rank(mix, mixes)) == [
+        "order9", "large", "ten", "8-4-0", "9-4-0", "own"]
+
+
+@pytest.mark.parametrize("steps, orders", [
+    ("0:low", (0,)), ("8:high 0:low 0:low", (8, 0)), ("10:mid  4:high", (10, 4))])
+def test_orders_of_steps(steps: str, orders: tuple[int, ...]) -> None:
+    assert names.orders(steps) == orders
+
+
+@pytest.mark.parametrize("steps", ["", "8", "8:", ":low", "8:high,4:high", "eight:high"])
+def test_steps_that_are_none(steps: str) -> None:
+    with pytest.raises(ValueError, match="want <order>:<class>"):
+        names.orders(steps)
 
 
 @pytest.mark.parametrize("count, words", [
