@@ -69,7 +69,7 @@ def cost_by_order(ax: Axes, table: CostTable, title: str,
         for series in table.series:
             x = [float(places[c]) for c in series.points]
             points = list(series.points.values())
-            _marks(ax, series.name, x, [_on_log(p.median) for p in points], line=True)
+            _marks(ax, series.name, x, [on_log(p.median) for p in points], line=True)
             for place, point in zip(x, points, strict=True):
                 _interval(ax, series.name, point, [place, place], vertical=True)
         legend = _label_lines(ax, table, places)
@@ -87,16 +87,20 @@ def cost_by_order(ax: Axes, table: CostTable, title: str,
 
 
 def cost_limits(tables: list[CostTable]) -> tuple[float, float]:
+    """Limits of all these tables' points."""
+    return limits([p for t in tables for s in t.series for p in s.points.values()])
+
+
+def limits(points: list[Summary]) -> tuple[float, float]:
     """Log limits that hold every point and interval, with room for labels."""
-    points = [p for t in tables for s in t.series for p in s.points.values()]
     low = min(p.median if p.low is None else p.low for p in points)
     high = max(p.median if p.high is None else p.high for p in points)
-    low, high = _on_log(low), max(high, 1.0)
+    low, high = on_log(low), max(high, 1.0)
     pad = max((high / low) ** 0.2, 1.5)
     return low / pad, high * pad
 
 
-def _on_log(value: float) -> float:
+def on_log(value: float) -> float:
     """Where a cost stands on a log axis: below the clock's resolution it may be 0."""
     return max(value, 0.5)
 
@@ -113,7 +117,7 @@ def _interval(ax: Axes, series: str, point: Summary, place: list[float], *, vert
     """The median's interval as a bar with end marks; nothing where it has no width."""
     if point.low is None or point.high is None or point.low == point.high:
         return
-    ends = [_on_log(point.low), _on_log(point.high)]
+    ends = [on_log(point.low), on_log(point.high)]
     x, y = (place, ends) if vertical else (ends, place)
     ax.plot(x, y, color=MARKS[series][0], linewidth=1.4, marker="_" if vertical else "|",
             markersize=7, markeredgewidth=1.4)
@@ -140,7 +144,7 @@ def _label_lines(ax: Axes, table: CostTable, places: dict[str, int]) -> bool:
                 text = f"{word}\n{text}" if above else f"{text}\n{word}"
             # Lines mostly fall: right above and left below a mark is the free corner.
             right = above != _rises(series, category)
-            ax.annotate(text, (place, _on_log(point.median)), ha="left" if right else "right",
+            ax.annotate(text, (place, on_log(point.median)), ha="left" if right else "right",
                         va="bottom" if above else "top", fontsize=9.5, linespacing=1.1,
                         xytext=(1 if right else -1, 5 if above else -5),
                         textcoords="offset points")
@@ -158,7 +162,7 @@ def _rises(series: Series, category: str) -> bool:
 
 
 def _gap(series: tuple[Series, ...], category: str) -> float:
-    values = [_on_log(s.points[category].median) for s in series if category in s.points]
+    values = [on_log(s.points[category].median) for s in series if category in s.points]
     return math.log(max(values) / min(values)) if len(values) > 1 else 0.0
 
 
@@ -170,7 +174,7 @@ def cost_by_mix(ax: Axes, table: CostTable, title: str) -> None:
             y = [table.categories.index(c) + (index - (len(table.series) - 1) / 2) * step
                  for c in series.points]
             points = list(series.points.values())
-            _marks(ax, series.name, [_on_log(p.median) for p in points], y)
+            _marks(ax, series.name, [on_log(p.median) for p in points], y)
             for category, place in zip(series.points, y, strict=True):
                 _interval(ax, series.name, series.points[category], [place, place], vertical=False)
                 _label_mark(ax, table, series, category, place)
@@ -198,7 +202,7 @@ def _label_mark(ax: Axes, table: CostTable, series: Series, category: str, y: fl
         y = table.categories.index(category)
     left = any(point.median < other for other in others) and text != names.short_words(max(others))
     end = point.low if left else point.high
-    ax.annotate(text, (_on_log(point.median if end is None else end), y), va="center",
+    ax.annotate(text, (on_log(point.median if end is None else end), y), va="center",
                 ha="right" if left else "left", fontsize=8.5,
                 xytext=(-7 if left else 7, -0.5), textcoords="offset points")
 

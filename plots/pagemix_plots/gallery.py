@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from . import data, figures, svg, tables
 from .tables import CostTable, CountTable, PartsTable, View
+from .tables_family import Family
 
 Table = TypeVar("Table", CostTable, CountTable, PartsTable)
 
@@ -24,17 +25,24 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class FamilyTable:
+    label: str  # of the run
+    family: Family
+
+
+@dataclass(frozen=True)
 class Group:
     """Figures that are read together: one question, a figure for each view.
 
     `figures` are those of each run's first view; `others` show its further
-    sizes and states.
+    sizes and states. `tables` stand beneath.
     """
 
     title: str
     text: str
     figures: tuple[Figure, ...]
     others: tuple[Figure, ...]
+    tables: tuple[FamilyTable, ...] = ()
 
 
 def groups(views: list[View]) -> list[Group]:

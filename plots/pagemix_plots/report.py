@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from . import (alloc_series, check, data, environment, gallery, gallery_alloc, gallery_use,
-               headline, names, svg, tables)
+from . import (alloc_series, check, data, environment, gallery, gallery_alloc, gallery_family,
+               gallery_use, headline, names, svg, tables)
 from .load import Benchmark, Run, labels
 from .names import BufferKey
 from .stats import Summary
@@ -84,7 +84,8 @@ def write(runs: list[Run], out: pathlib.Path,
     run_labels = labels(runs)
     views = tables.views(runs, run_labels)
     groups = (gallery.groups(views) + gallery_use.groups(runs, run_labels)
-              + gallery_alloc.groups(runs, run_labels, published or []))
+              + gallery_alloc.groups(runs, run_labels, published or [])
+              + gallery_family.groups(runs, run_labels))
     page = template("report.html.j2").render(
         title="pagemix: " + names.list_words(run_labels),
         sections=[_section(run, label) for run, label in zip(runs, run_labels, strict=True)],
@@ -128,7 +129,7 @@ def _interval(summary: Summary) -> str:
 def _section(run: Run, label: str) -> Section:
     return Section(
         run=run, label=label, headline=headline.headline(run),
-        tables=tuple(_table(view) for view in tables.views([run], [label])),
+        tables=tuple(t for view in tables.views([run], [label]) if (t := _table(view))),
         checks=tuple(check.check_run(run)),
         sample_cost=_sample_cost(run),
         benchmarks=tuple(sorted(run.benchmarks.values(), key=lambda b: b.name.text)),
@@ -141,10 +142,13 @@ def _fails(run: Run, key: BufferKey) -> str:
     return tables.chunks_words(benchmark.counters("fails_order")) if benchmark else ""
 
 
-def _table(view: tables.View) -> BufferTable:
+def _table(view: tables.View) -> BufferTable | None:
+    """None where the buffers were met by other families only."""
     run, keys = view.run, view.keys
     families = tuple(f for f in COST_FAMILIES if any(run.find(f, key) for key in keys))
     counts = {b.summary.n for f in families for key in keys if (b := run.find(f, key))}
+    if not counts:
+        return None
     return BufferTable(f"{names.bytes_words(view.bytes)}, {view.state}", families,
                        tuple(_row(run, key, families) for key in keys), tables.n_words(counts))
 

@@ -17,13 +17,15 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
-from pagemix_plots import alloc_series, figures, figures_alloc, figures_use, report, svg
+from pagemix_plots import (alloc_series, figures, figures_alloc, figures_family, figures_use, report,
+                           svg)
 from pagemix_plots.load import load_run
 from test_alloc_series import TABLE, series_run
 
-MODULES = (figures, figures_use, figures_alloc)
+MODULES = (figures, figures_use, figures_alloc, figures_family)
 # What may stand on an axis with numbers: a clock, or a thing that is counted.
 UNITS = re.compile(r"guest instructions|\bns\b|\bus\b|IOTLB misses per access|"
+                   r"\Abytes\b|\Awindow\b|"  # parts of a name, whose values have their units
                    r"commands of one map/unmap cycle|order of the chunks|working set|% of bytes|"
                    r"allocation; chunks by order|allocations|"
                    r"MiB; at the end of a bar the number of (leaves|chunks)")

@@ -66,7 +66,8 @@ def test_page_holds_what_a_reader_needs(page: str) -> None:
         "domain mode strict", "8:high 4:high 0:low", "MemFree 900,000 KiB",
     ):
         assert text in words, text
-    assert page.count("<figure>") == 14
+    # Seven kinds for each machine, and a figure of each family.
+    assert page.count("<figure>") == 2 * (7 + 6)
     assert "MISMATCH" not in page
 
 
@@ -88,6 +89,8 @@ def test_files_beside_the_page(run: Load, tmp_path: pathlib.Path) -> None:
     report.write([run("a"), run("b", machine="virtio-iommu")], tmp_path / "deep" / "out")
     files = sorted(f.name for f in (tmp_path / "deep" / "out" / "plots").iterdir())
     kinds = ("alloc-cost", "chunks", "commands", "leaves", "map-cost", "unmap-cost", "vfio-cost")
+    kinds += tuple(f"family-{family}" for family in (
+        "alloc", "map-sgtable", "sample-cost", "unmap-sgtable", "vfio-map", "vfio-unmap"))
     names = [f"{kind}-{machine}" for kind in kinds for machine in ("smmuv3", "virtio-iommu")]
     assert files == sorted(f"{name}.{kind}" for name in [*names, "map-cost"]
                            for kind in ("svg", "csv"))
