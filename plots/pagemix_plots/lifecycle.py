@@ -149,6 +149,9 @@ def _kinds(extra: NDArray[np.float64], saving: NDArray[np.float64], slack_once: 
                      [FROM, UNTIL, ALWAYS, NEVER], EQUAL)
 
 
+SYNC = "sync"  # the family, and the part of a use: begin and end of the CPU's access
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A way to use a buffer: which families are paid once and which for each use."""
@@ -159,16 +162,16 @@ class Pattern:
 
 
 EACH = Pattern("mapped and unmapped for each use", ("alloc", "free"),
-               ("map_sgtable", "unmap_sgtable"))
+               ("map_sgtable", SYNC, "unmap_sgtable"))
 _KEPT = ("alloc", "free", "map_sgtable", "unmap_sgtable")
 PATTERNS = (
     EACH,
-    Pattern("kept mapped, read down columns by the device", _KEPT, ("use_column",)),
-    Pattern("kept mapped, random access by the device", _KEPT, ("use_random",)),
-    Pattern("kept mapped, streamed by the device", _KEPT, ("use_stream",)),
+    Pattern("kept mapped, read down columns by the device", _KEPT, ("use_column", SYNC)),
+    Pattern("kept mapped, random access by the device", _KEPT, ("use_random", SYNC)),
+    Pattern("kept mapped, streamed by the device", _KEPT, ("use_stream", SYNC)),
 )
-# A life without it is still compared, and the answer says so: older runs have none.
-OPTIONAL = ("free",)
+# Lives without one of them are still compared, and the answer says so: not every run has them.
+OPTIONAL = ("free", SYNC)
 
 
 def sizes(run: Run) -> list[int]:
@@ -186,6 +189,11 @@ def memories(run: Run) -> list[str]:
 
 def part_of(run: Run, family: str, mix: str, layout: str, size: int) -> Part | None:
     """One operation on a buffer, warm; of a swept family the largest (or deepest) case."""
+    if family == SYNC:
+        return _sync(run, mix, layout, size)
+    plain = run.find(family, names.BufferKey(mix, layout, size, "warm"))
+    if plain:  # not one with more threads, nor of another domain mode
+        return Part.of(plain.samples)
     found = [b for b in run.benchmarks.values() if b.name.family == family and b.name.key
              and (b.name.key.mix, b.name.key.layout, b.name.key.bytes, b.name.key.state)
              == (mix, layout, size, "warm")]
@@ -197,6 +205,35 @@ def part_of(run: Run, family: str, mix: str, layout: str, size: int) -> Part | N
 
     best = max(found, key=lambda b: [rank(value) for _, value in b.name.extra])
     return Part.of(best.samples)
+
+
+def _sync(run: Run, mix: str, layout: str, size: int) -> Part | None:
+    """Begin and end of the CPU's access: in both directions where that was measured, else in the
+    first direction by name."""
+    halves: dict[str, dict[str, Part]] = {}
+    for benchmark in run.benchmarks.values():
+        extra = dict(benchmark.name.extra)
+        if (benchmark.name.family == SYNC and set(extra) == {"op", "direction"}
+                and benchmark.name.key == names.BufferKey(mix, layout, size, "warm")):
+            # Seeds of their own: draws of the same random numbers would move together.
+            halves.setdefault(extra["direction"], {})[extra["op"]] = Part.of(
+                benchmark.samples, stats.SEED + (extra["op"] == "end"))
+    whole = sorted((direction for direction, found in halves.items()
+                    if set(found) == {"begin", "end"}),
+                   key=lambda direction: (direction != "bidirectional", direction))
+    return total(list(halves[whole[0]].values())) if whole else None
+
+
+def alike(lives: Sequence[Life]) -> list[Life]:
+    """The lives without the optional parts that not all of them have: those would be compared
+    with nothing."""
+    lacking = [part for part in OPTIONAL
+               if not all(part in life.once or part in life.use for life in lives)]
+    return [Life(life.mix, {f: p for f, p in life.once.items() if f not in lacking},
+                 {f: p for f, p in life.use.items() if f not in lacking},
+                 tuple(dict.fromkeys((*life.missing, *(part for part in lacking
+                                                       if part in life.once or part in life.use)))))
+            for life in lives]
 
 
 def life(run: Run, mix: str, layout: str, size: int, pattern: Pattern, memory: str = FRESH) -> Life:

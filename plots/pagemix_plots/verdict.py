@@ -100,8 +100,9 @@ def _verdict(run: Run, size: int, base: str, other: str, pattern: lifecycle.Patt
     if not tables_use.device_counts(run) and any(f.startswith("use_") for f in pattern.use):
         return None  # polling, not the device's work
     layout = _layout(run)
-    lives = [lifecycle.life(run, mix, layout, size, pattern, memory) for mix in (base, other)]
-    if any(set(pattern.use) - set(life.use) for life in lives):
+    lives = lifecycle.alike([lifecycle.life(run, mix, layout, size, pattern, memory)
+                             for mix in (base, other)])
+    if any(set(pattern.use) - set(life.use) - set(lifecycle.OPTIONAL) for life in lives):
         return None
     if any(not life.once for life in lives) or len(set(map(len, (x.once for x in lives)))) > 1:
         return None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from make_family import make_family_run
 from make_use import make_use_run
 from pagemix_plots import lifecycle, verdict
 from pagemix_plots.fields import RunError
@@ -95,7 +96,7 @@ def test_verdicts_of_a_run(run: Load) -> None:
     assert {(v.answer.base.mix, v.answer.other.mix) for v in found} == {
         ("8-4-0", "9-4-0"), ("order0", "order4")}
     nine = found[0]
-    assert nine.short == "always" and nine.missing == ("free",)
+    assert nine.short == "always" and nine.missing == ("free", "sync")
     assert nine.answer.extra == pytest.approx(400 * (5 - 85))  # the model's cost of a chunk
 
 
@@ -106,8 +107,59 @@ def test_use_patterns_and_memory(tmp_path: pathlib.Path) -> None:
     series = series_run(tmp_path / "series")
     assert lifecycle.memories(series) == [lifecycle.FRESH, "fresh", "fragmented"]
     life = lifecycle.life(series, "8-4-0", "scattered", 10 << 20, lifecycle.EACH, "fragmented")
-    assert set(life.once) == {"alloc"} and set(life.missing) == {"map_sgtable", "unmap_sgtable",
-                                                                 "free"}
+    assert set(life.once) == {"alloc"} and set(life.missing) == {
+        "map_sgtable", "unmap_sgtable", "free", "sync"}
+
+
+MAPS = tuple(f"{family}/mix:{{mix}}/layout:scattered/bytes:4096"
+             for family in ("alloc", "map_sgtable", "unmap_sgtable"))
+SYNCS = tuple(f"sync/mix:{{mix}}/layout:scattered/bytes:4096/op:{op}/direction:{direction}"
+              for direction in ("to_device", "bidirectional") for op in ("begin", "end"))
+
+
+def lives_of(folder: pathlib.Path, **names: tuple[str, ...]) -> Run:
+    """Names of the mixes order0 and order4, in which {mix} is the mix; costs as make_family's:
+    1002.5 for the first name and 10 more for each other."""
+    return load_run(make_family_run(folder, [name.format(mix=mix) for mix, found in names.items()
+                                             for name in found]))
+
+
+def test_a_use_has_its_syncs(tmp_path: pathlib.Path) -> None:
+    """Begin and end, both directions: names 6 and 7 of the seven of order0."""
+    run = lives_of(tmp_path / "run", order0=MAPS + SYNCS, order4=MAPS + SYNCS)
+    life = lifecycle.life(run, "order0", "scattered", 4096, lifecycle.EACH)
+    assert {family: part.value for family, part in life.use.items()} == {
+        "map_sgtable": 1012.5, "sync": 1052.5 + 1062.5, "unmap_sgtable": 1022.5}
+    assert life.missing == ("free",)
+    (found,) = verdict.verdicts(run, (("order0", "order4"),))
+    assert found.answer.saving == -4 * 70  # map, begin, end, unmap: seven names later each
+    assert "(map, sync and unmap)" in verdict.sentences(found)[1]
+    (table,) = verdict.life_tables(run)
+    assert table.rows()[0][:5] == ["mix", "allocate", "map", "sync", "unmap"]
+
+
+def test_one_direction_or_one_half(tmp_path: pathlib.Path) -> None:
+    run = lives_of(tmp_path / "run", order0=SYNCS[:3])
+    sync = lifecycle.part_of(run, "sync", "order0", "scattered", 4096)
+    assert sync is not None and sync.value == 1002.5 + 1012.5  # to_device: the other lacks its end
+    half = lives_of(tmp_path / "half", order0=SYNCS[:1])
+    assert lifecycle.part_of(half, "sync", "order0", "scattered", 4096) is None
+
+
+def test_a_sync_of_one_side_is_compared_with_nothing(tmp_path: pathlib.Path) -> None:
+    run = lives_of(tmp_path / "run", order0=MAPS + SYNCS, order4=MAPS)
+    (found,) = verdict.verdicts(run, (("order0", "order4"),))
+    assert found.answer.saving == -2 * 70
+    assert found.missing == ("free", "sync")
+    assert "not measured: free and sync." in verdict.sentences(found)[2]
+
+
+def test_a_part_is_that_of_one_thread_and_the_runs_own_domain(tmp_path: pathlib.Path) -> None:
+    plain = "map_sgtable/mix:order0/layout:scattered/bytes:4096"
+    run = load_run(make_family_run(tmp_path / "run", [
+        f"{plain}/threads:64", plain, f"{plain}/domain:lazy"]))
+    part = lifecycle.part_of(run, "map_sgtable", "order0", "scattered", 4096)
+    assert part is not None and part.value == 1012.5
 
 
 def test_chunks_that_came_out_are_what_is_mapped() -> None:
