@@ -7,7 +7,7 @@ import html
 import pathlib
 from collections.abc import Mapping, Sequence
 
-from . import compare, mail, names, noise
+from . import mail, names, noise
 from .compare import VERDICTS, Comparison, CountRow, Row
 from .names import Name
 from .tables import n_words

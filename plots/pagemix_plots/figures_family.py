@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -15,6 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from . import figures, names
 from .figures import on_log
 from .figures_use import LINES
+from .stats import Summary
 from .svg import INK, STYLE
 from .tables import LAYOUT_WORDS, n_words
 from .tables_family import Family, Panel
@@ -78,7 +80,7 @@ def panel(ax: Axes, one: Panel, title: str) -> None:
                        lines=_legend(one))
 
 
-def _style(one: Panel, line: tuple[str, str]) -> dict[str, object]:
+def _style(one: Panel, line: tuple[str, str]) -> dict[str, Any]:
     """Colour and marker by mix; filled and solid in the first layout."""
     colour, marker, _, _ = LINES[one.mixes.index(line[0]) % len(LINES)]
     first = line[1] == one.layouts[0]
@@ -170,7 +172,7 @@ def _rows(ax: Axes, one: Panel) -> None:
     figures.rows_axis(ax, [one.axis.words(value) for value in one.axis.values])
 
 
-def _interval(ax: Axes, one: Panel, line: tuple[str, str], point: figures.Summary, place: float, *,
+def _interval(ax: Axes, one: Panel, line: tuple[str, str], point: Summary, place: float, *,
               vertical: bool) -> None:
     if point.low is None or point.high is None or point.low == point.high:
         return

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from . import alloc_series, names
 from .data import Rows, cell
@@ -141,8 +142,7 @@ def _family(run: Run, name: str, benchmarks: list[Benchmark]) -> Family:
     default = LEFT_OUT | {"domain": run.iommu.domain_mode}
     entries = [Entry(b, {key: dict(b.name.params).get(key, default.get(key, "")) for key in keys})
                for b in benchmarks]
-    parts = [Axis(key, tuple(sorted({e.values[key] for e in entries},
-                                    key=lambda value, key=key: _rank(run, key, value))))
+    parts = [_axis(run, key, {e.values[key] for e in entries})
              for key in [*(k for k in LINE if k in keys), *(k for k in keys if k not in LINE)]]
     axes = tuple(part for part in parts if len(part.values) > 1)
     entries.sort(key=lambda e: [axis.values.index(e.values[axis.key]) for axis in axes])
@@ -157,7 +157,11 @@ def _family(run: Run, name: str, benchmarks: list[Benchmark]) -> Family:
                   tuple(replace(panel, note=note) for panel in _panels(run, name, axes, entries)))
 
 
-def _rank(run: Run, key: str, value: str) -> tuple[object, ...]:
+def _axis(run: Run, key: str, values: set[str]) -> Axis:
+    return Axis(key, tuple(sorted(values, key=lambda value: _rank(run, key, value))))
+
+
+def _rank(run: Run, key: str, value: str) -> tuple[Any, ...]:
     """Sort key of a part's values: mixes and layouts as everywhere, what a name leaves out first,
     numbers by size, words."""
     if key == "mix":
@@ -212,7 +216,7 @@ def _chosen(run: Run, axis: Axis, others: list[Axis], entries: list[Entry]
     for entry in entries:
         groups.setdefault(tuple(entry.values[o.key] for o in others), []).append(entry)
 
-    def rank(values: tuple[str, ...]) -> tuple[object, ...]:
+    def rank(values: tuple[str, ...]) -> tuple[Any, ...]:
         found = groups[values]
         return (-len({e.values[axis.key] for e in found}), -len(found), *(
             names.size_rank(int(v)) if o.key == "bytes" and o.numeric else o.values.index(v)
