@@ -7,20 +7,16 @@ import html
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 from typing import Any
 
 import pytest
+from chromium import CHROMIUM, FLAGS
 from pagemix_plots import report
 from pagemix_plots.load import load_run
 
-CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 WIDTHS = (360, 768, 1280)
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--enable-logging=stderr", "--virtual-time-budget=20000"]
 
 # The page sits in frames of the wanted widths, as headless Chromium's own
 # windows have a least width. Frames of a srcdoc may be looked into.

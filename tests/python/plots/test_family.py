@@ -12,10 +12,10 @@ import make_run
 import pytest
 from make_family import make_family_run
 from make_use import make_use_run
+from page_words import words_of
 from pagemix_plots import gallery_family, report, tables_family
 from pagemix_plots.load import Run, load_run
 from pagemix_plots.tables_family import Family
-from test_report import words_of
 
 GOLDEN = make_family.golden()
 BASE = "/mix:order0/layout:scattered/bytes:4096"

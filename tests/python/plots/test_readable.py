@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 from colour_vision import VISIONS, contrast, distance, nearest
+from make_series import TABLE, series_run
 from make_use import make_use_run
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -20,7 +21,6 @@ from matplotlib.ticker import FixedLocator
 from pagemix_plots import (alloc_series, figures, figures_alloc, figures_family, figures_use, report,
                            svg)
 from pagemix_plots.load import load_run
-from test_alloc_series import TABLE, series_run
 
 MODULES = (figures, figures_use, figures_alloc, figures_family)
 # What may stand on an axis with numbers: a clock, or a thing that is counted.

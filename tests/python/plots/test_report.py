@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import html
 import pathlib
 import re
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import make_run
 import pytest
+from page_words import words_of
 from pagemix_plots import report
 from pagemix_plots.load import Run, load_run
 from pagemix_plots.stats import Summary
@@ -23,12 +23,6 @@ TIME_WORDS = re.compile(r"\b(ns|us|ms|(nano|micro|milli)?seconds?)\b", re.I)
 
 def page_of(out: pathlib.Path, *runs: Run) -> str:
     return report.write(list(runs), out).read_text(encoding="utf-8")
-
-
-def words_of(page: str) -> str:
-    """The page's text, without style and markup."""
-    page = re.sub(r"<style>.*?</style>", " ", page, flags=re.S)
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
 
 
 @pytest.fixture(scope="module")

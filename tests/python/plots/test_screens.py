@@ -10,7 +10,7 @@ import subprocess
 
 import make_run
 import pytest
-from test_browser import CHROMIUM
+from chromium import CHROMIUM
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 SIZES = {"site-desktop": (1280, 1250), "run-desktop": (1280, 1250),

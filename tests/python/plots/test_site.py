@@ -16,10 +16,10 @@ from typing import Any
 
 import make_run
 import pytest
+from chromium import CHROMIUM, FLAGS
 from make_use import make_use_run
 from pagemix_plots import site
 from pagemix_plots.fields import RunError
-from test_browser import CHROMIUM, FLAGS
 
 WIDTH = 360
 # Opens every page in a frame of a phone's width and looks at it; on the index it

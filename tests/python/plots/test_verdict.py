@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from make_family import make_family_run
+from make_series import series_run
 from make_use import make_use_run
 from pagemix_plots import lifecycle, verdict
 from pagemix_plots.fields import RunError
 from pagemix_plots.lifecycle import Life, Part
 from pagemix_plots.load import Run, load_run
-from test_alloc_series import series_run
 
 Load = Callable[..., Run]
 
