@@ -8,10 +8,13 @@ import os
 import pathlib
 import sys
 
-from . import (alloc_series, compare, hardware, headline, index, iotlb, iotlb_replay, noise,
-               project, published, published_runs, stages, verdict, vmtrace)
-from .fields import RunError
-from .load import labels, load_run
+from .answers import compare, headline, noise, project, published, stages, verdict
+from .models import hardware, iotlb, iotlb_replay
+from .pages import index
+from .run import published_runs, vmtrace
+from .run.fields import RunError
+from .run.load import labels, load_run
+from .tables import alloc_series
 
 EXIT_CODES = ((0, "done"), (1, "a run or file that cannot be used, or a regression"),
               (2, "wrong command line"))
@@ -126,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _report(args: argparse.Namespace) -> None:
-    from . import report  # matplotlib takes a second to load; the other commands need none
+    from .pages import report  # matplotlib takes a second to load; the other commands need none
 
     runs = [load_run(path) for path in args.runs]
     out = args.out or (runs[0].folder if len(runs) == 1 else pathlib.Path("out"))
@@ -146,7 +149,7 @@ def _percent(text: str) -> float:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from . import compare_text
+    from .pages import compare_text
 
     if args.again and (args.mixes or args.domains or args.noise):
         raise RunError("compare: --again goes with two runs, not with --mixes, --domains or "
@@ -228,7 +231,7 @@ def _iotlb(args: argparse.Namespace) -> None:
 
 
 def _publish(args: argparse.Namespace) -> None:
-    from . import site
+    from .pages import site
 
     print(site.publish(args.results, args.out))
 
@@ -242,7 +245,7 @@ def _index(args: argparse.Namespace) -> None:
 
 
 def _readme(args: argparse.Namespace) -> None:
-    from . import readme
+    from .pages import readme
 
     print(readme.write(args.results, args.readme))
 

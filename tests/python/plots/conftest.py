@@ -15,7 +15,7 @@ PLOTS = HERE.parents[2] / "plots"
 sys.path[:0] = [str(PLOTS), str(HERE)]
 
 import make_run  # noqa: E402
-from pagemix_plots.load import Run, load_run  # noqa: E402
+from pagemix_plots.run.load import Run, load_run  # noqa: E402
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pathlib
 import make_run
 import make_use
 import numpy as np
-from pagemix_plots.load import Run, load_run
+from pagemix_plots.run.load import Run, load_run
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
 TABLE = DATA / "heap-alloc-2023.csv"

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pagemix_plots import (compare, compare_text, hardware, headline, noise, pairs, project, report,
-                           stats, verdict)
-from pagemix_plots.fields import RunError
-from pagemix_plots.load import load_run
+from pagemix_plots.answers import compare, headline, noise, project, verdict
+from pagemix_plots.models import hardware
+from pagemix_plots.pages import compare_text, report
+from pagemix_plots.run.fields import RunError
+from pagemix_plots.run.load import load_run
+from pagemix_plots.stats import pairs, stats
 
 CASES = settings(max_examples=150, deadline=None, derandomize=True,
                  suppress_health_check=[HealthCheck.too_slow,

@@ -13,8 +13,8 @@ import numpy as np
 MEASURE = """
 import pathlib, resource, sys, time
 sys.path.insert(0, sys.argv[1])
-from pagemix_plots import report
-from pagemix_plots.load import load_run
+from pagemix_plots.pages import report
+from pagemix_plots.run.load import load_run
 run = load_run(sys.argv[2])
 report.write([run], pathlib.Path(sys.argv[3]))
 used = resource.getrusage(resource.RUSAGE_SELF)

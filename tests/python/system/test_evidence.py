@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pagemix_plots import compare, noise, pairs
-from pagemix_plots.load import Run, load_run
+from pagemix_plots.answers import compare, noise
+from pagemix_plots.run.load import Run, load_run
+from pagemix_plots.stats import pairs
 
 RESAMPLINGS = 200
 

@@ -11,7 +11,7 @@ import pytest
 from boots import Boot, Run
 from conftest import load
 from pagemix_guest.events import Parser
-from pagemix_plots import iotlb, iotlb_replay
+from pagemix_plots.models import iotlb, iotlb_replay
 from test_use import BYTES, MIXES, PAGE, PURE, REACH, find
 
 
