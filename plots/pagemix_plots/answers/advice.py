@@ -7,7 +7,7 @@ from ..run import names
 from ..run.load import Run
 from ..tables import tables
 from . import headline, lifecycle, verdict
-from .lifecycle import ALWAYS, EQUAL, FROM, NEVER, UNDECIDED, UNTIL
+from .lifecycle import ALWAYS, EACH, EQUAL, FROM, NEVER, UNDECIDED, UNTIL
 from .verdict import Verdict
 
 # The lists that are under discussion, and what a first page is asked besides, most asked first.
@@ -23,7 +23,7 @@ CAVEATS = {
 
 def asked(run: Run) -> list[Verdict]:
     """The run's answers to ASKED, of the first size, mapped and unmapped for each use."""
-    found = [v for v in verdict.verdicts(run, ASKED) if v.pattern == verdict.EACH.name]
+    found = [v for v in verdict.verdicts(run, ASKED) if v.pattern == EACH.name]
     chosen = [next((v for v in found if (v.answer.base.mix, v.answer.other.mix) == pair), None)
               for pair in ASKED]
     return [one for one in chosen if one]
@@ -32,7 +32,7 @@ def asked(run: Run) -> list[Verdict]:
 def advice(run: Run) -> tuple[str, ...]:
     """What to choose, why, and where that is otherwise; empty where the run cannot tell."""
     found = [v for v in verdict.verdicts(run, (MAIN,))
-             if v.pattern == verdict.EACH.name and v.memory == lifecycle.FRESH]
+             if v.pattern == EACH.name and v.memory == lifecycle.FRESH]
     if not found:
         return ()
     return tuple(words for words in (choice(found[0]), why(run, found[0]), elsewhere(found))
@@ -70,13 +70,13 @@ def why(run: Run, found: Verdict) -> str:
             return ""
         sides.append((life.mix, tables.parts_words(leaves, tables.leaf_names(set(leaves))),
                       cost.summary))
-    (base, base_leaves, base_cost), (other, leaves, cost) = sides
-    if leaves == base_leaves:
-        return (f"Both give the IOMMU the same page-table entries ({leaves}); mapping costs "
-                f"{headline.compare_words(base_cost, cost, f'with {base}')} with {other}.")
-    return (f"Why: with {other} the IOMMU gets {leaves} for its page-table entries, with {base} "
-            f"{base_leaves}, so that mapping costs "
-            f"{headline.compare_words(base_cost, cost)} with {other}.")
+    (base, base_leaves, base_cost), (other, other_leaves, other_cost) = sides
+    if other_leaves == base_leaves:
+        return (f"Both give the IOMMU the same page-table entries ({other_leaves}); mapping costs "
+                f"{headline.compare_words(base_cost, other_cost, f'with {base}')} with {other}.")
+    return (f"Why: with {other} the IOMMU gets {other_leaves} for its page-table entries, with "
+            f"{base} {base_leaves}, so that mapping costs "
+            f"{headline.compare_words(base_cost, other_cost)} with {other}.")
 
 
 def elsewhere(found: list[Verdict]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..run import names
 from ..run.fields import RunError
@@ -69,7 +70,7 @@ def halves(run: Run) -> Shifts:
     so that both halves met the same drift."""
     result: Shifts = []
     for benchmark in alloc_series.pooled(run).values():
-        sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        sides: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
         for place, (_, samples) in enumerate(benchmark.by_block()):
             sides[place % 2].append(samples)
         if sides[1]:

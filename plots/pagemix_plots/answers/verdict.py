@@ -102,14 +102,14 @@ def _verdict(run: Run, size: int, base: str, other: str, pattern: lifecycle.Patt
     if not tables_use.device_counts(run) and any(f.startswith("use_") for f in pattern.use):
         return None  # polling, not the device's work
     layout = _layout(run)
-    lives = lifecycle.alike([lifecycle.life(run, mix, layout, size, pattern, memory)
-                             for mix in (base, other)])
+    lives = one, two = lifecycle.alike([lifecycle.life(run, mix, layout, size, pattern, memory)
+                                        for mix in (base, other)])
     if any(set(pattern.use) - set(life.use) - set(lifecycle.OPTIONAL) for life in lives):
         return None
     if any(not life.once for life in lives) or len(set(map(len, (x.once for x in lives)))) > 1:
         return None
     return Verdict(run.machine, run.iommu.domain_mode, size, layout, pattern.name, memory,
-                   run.clock.unit, lifecycle.break_even(*lives, lambda family: floor.of_group(
+                   run.clock.unit, lifecycle.break_even(one, two, lambda family: floor.of_group(
                        noise.group(family, layout))))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..run.load import Run
 from ..tables import alloc_series, data, order_speed
 from ..tables.alloc_series import Series
+from ..tables.tables_use import BarTable
 from . import figures, figures_alloc, figures_use, gallery, svg
 from .gallery import Figure, Group
 from .gallery_use import draw
@@ -59,7 +60,7 @@ def _distributions(sources: list[tuple[str, list[Series]]]) -> Group:
         draw(gallery.slug("alloc-ecdf", label, memory, _size(size, series)),
              f"Allocation cost, memory {memory}: {label}",
              "; ".join(s.words for s in group), 3.6,
-             lambda ax, g=group, t=f"{label}, memory {memory}": figures_alloc.ecdf(ax, g, t),
+             lambda ax: figures_alloc.ecdf(ax, group, f"{label}, memory {memory}"),
              data.stacked([s.rows() for s in group]))
         for label, series in sources for (memory, size), group in _by_memory(series).items())
     return Group("Distribution of the allocation's cost",
@@ -67,26 +68,26 @@ def _distributions(sources: list[tuple[str, list[Series]]]) -> Group:
 
 
 def _parts(sources: list[tuple[str, list[Series]]]) -> Group:
-    shown: list[Figure] = []
-    for label, series in sources:
-        for (memory, size), group in _by_memory(series).items():
-            table = alloc_series.attribution(group)
-            if table is None:
-                continue
-            gap = max(alloc_series.unexplained(s) for s in group)
-            shown.append(draw(
-                gallery.slug("alloc-parts", label, memory, _size(size, series)),
-                f"Parts of an allocation, memory {memory}: {label}", table.words,
-                figures.row_height(len(table.bars)),
-                lambda ax, t=table, n=f"{label}, memory {memory}", g=gap: figures_use.stacked_bars(
-                    ax, t, n, f"mean parts; mark: median; n = {min(t.n)}; gap {g * 100:.2g} %"),
-                table.rows()))
+    shown = [_parts_figure(label, memory, _size(size, series), group, table)
+             for label, series in sources for (memory, size), group in _by_memory(series).items()
+             if (table := alloc_series.attribution(group))]
     costs = [part for _, series in sources for _, part in alloc_series.tracing_cost(series)]
     traced = (f" Tracing adds {min(costs) * 100:+.1f} to {max(costs) * 100:+.1f} % to the median "
               "of a series." if costs else " The cost of tracing was not measured.")
     return Group("Where an allocation's cost went",
                  "Direct compaction, direct reclaim, zeroing, work of other threads and the rest, "
                  "from the kernel's trace events." + traced, tuple(shown), ())
+
+
+def _parts_figure(label: str, memory: str, size: str, group: list[Series], table: BarTable
+                  ) -> Figure:
+    gap = max(alloc_series.unexplained(s) for s in group)
+    words = f"mean parts; mark: median; n = {min(table.n)}; gap {gap * 100:.2g} %"
+    return draw(gallery.slug("alloc-parts", label, memory, size),
+                f"Parts of an allocation, memory {memory}: {label}", table.words,
+                figures.row_height(len(table.bars)),
+                lambda ax: figures_use.stacked_bars(ax, table, f"{label}, memory {memory}", words),
+                table.rows())
 
 
 def _speeds(pairs: list[tuple[Run, str]]) -> Group:
@@ -98,7 +99,7 @@ def _speeds(pairs: list[tuple[Run, str]]) -> Group:
             shown.append(draw(gallery.slug("order-speed", label),
                               f"Cost of a block of one order: {label}",
                               order_speed.words(speeds, unit), figures.row_height(len(speeds)),
-                              lambda ax, t=table, n=label: figures.cost_by_mix(ax, t, n),
+                              lambda ax: figures.cost_by_mix(ax, table, label),
                               order_speed.rows(speeds, unit)))
     return Group("Blocks of one order",
                  "Blocks of order 4 and order 8, each a buffer of its own, until memory has been "

@@ -37,7 +37,7 @@ def groups(runs: list[Run], labels: list[str]) -> list[Group]:
 
 def draw(slug: str, title: str, words: str, height: float, paint: Callable[[Axes], None],
          rows: data.Rows) -> Figure:
-    """One figure with one axes, rendered, with the data behind it."""
+    """One figure with one axes, rendered, with the data behind it; `paint` is called at once."""
     figure, (ax,) = figures.new_figure(height)
     paint(ax)
     return Figure(slug, svg.render(figure, slug, title, words), rows)
@@ -62,7 +62,7 @@ def _reach(pairs: list[tuple[Run, str]], *, misses: bool) -> Group:
             (shown if index == 0 else others).append(
                 draw(slug, f"{title}: {name}", table.words,
                      TALL + 0.25 * (len(table.curves) > 4),
-                     lambda ax, t=table, n=name, p=paint: p(ax, t, n), table.rows()))
+                     lambda ax: paint(ax, table, name), table.rows()))
     return Group(title, text, tuple(shown), tuple(others))
 
 
@@ -80,7 +80,7 @@ def _pipeline(pairs: list[tuple[Run, str]]) -> Group:
             (shown if index == 0 else others).append(
                 draw(slug, f"{title}: {name}", table.words,
                      figures.row_height(len(table.bars)),
-                     lambda ax, t=table, n=name, w=note: figures_use.stacked_bars(ax, t, n, w),
+                     lambda ax: figures_use.stacked_bars(ax, table, name, note),
                      table.rows()))
     return Group(title, "Synced, written in raster order, read down columns and synced again; "
                  "buffers kept mapped, or mapped and unmapped for each frame.",
@@ -88,15 +88,11 @@ def _pipeline(pairs: list[tuple[Run, str]]) -> Group:
 
 
 def _misses(pairs: list[tuple[Run, str]], family: str, kind: str, title: str) -> Group:
-    shown = []
-    for run, label in pairs:
-        table = tables_use.misses_by_case(run, family)
-        if table is None:
-            continue
-        shown.append(draw(gallery.slug(kind, label), f"{title}: {label}", table.words,
-                          figures.row_height(len(table.categories)),
-                          lambda ax, t=table, n=label: figures_use.misses_by_mix(ax, t, n),
-                          data.rows(table)))
+    found = [(t, label) for run, label in pairs if (t := tables_use.misses_by_case(run, family))]
+    shown = [draw(gallery.slug(kind, label), f"{title}: {label}", table.words,
+                  figures.row_height(len(table.categories)),
+                  lambda ax: figures_use.misses_by_mix(ax, table, label), data.rows(table))
+             for table, label in found]
     return Group(title, "Misses of one access, counted by the IOMMU or by QEMU: they do not depend "
                  "on the clock.", tuple(shown), ())
 
@@ -114,6 +110,6 @@ def _orders(pairs: list[tuple[Run, str]], family: str, part: str, kind: str, tit
             slug = gallery.slug(kind, label, *(() if index == 0 else (value,)))
             (shown if index == 0 else others).append(
                 draw(slug, f"{title}: {name}", table.words, 3.6,
-                     lambda ax, t=table, n=name: figures.cost_by_order(ax, t, n),
+                     lambda ax: figures.cost_by_order(ax, table, name),
                      data.rows(table)))
     return Group(title, text, tuple(shown), tuple(others))

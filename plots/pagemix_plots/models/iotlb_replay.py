@@ -77,8 +77,8 @@ class Replay:
         self._inserting = not hit
         self._missed = held is None
         if held is None and hit:  # QEMU inserted it before; a smaller model has to do so again
-            held = max((leaf for leaf in leaves if leaf in self._inserted),
-                       key=lambda leaf: self._inserted[leaf], default=None)
+            known = [leaf for leaf in leaves if leaf in self._inserted]
+            held = max(known, key=lambda leaf: self._inserted[leaf]) if known else None
         if held:
             self.tlb.access(held)
 

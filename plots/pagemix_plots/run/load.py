@@ -276,7 +276,8 @@ class _Entry:
     block: Block
 
 
-def _entries(top: Fields, clock: Clock, domain_mode: str) -> tuple[list[_Entry], tuple[tuple[str, str], ...]]:
+def _entries(top: Fields, clock: Clock, domain_mode: str
+             ) -> tuple[list[_Entry], tuple[tuple[str, str], ...]]:
     """Entries with samples, and those that Google Benchmark marks as failed (what, why)."""
     entries: list[_Entry] = []
     failed: list[tuple[str, str]] = []
@@ -372,10 +373,9 @@ def _checked(file: pathlib.Path, name: str, data: NDArray[Any]) -> NDArray[np.fl
 
 def labels(runs: list[Run]) -> list[str]:
     """A short label a run, told apart by kernel, then folder, when machines repeat."""
-    for label in (lambda r: r.machine,
-                  lambda r: f"{r.machine}, Linux {r.kernel['release']}",
-                  lambda r: f"{r.machine} ({r.folder.resolve().name})"):
-        result = [label(run) for run in runs]
+    for result in ([r.machine for r in runs],
+                   [f"{r.machine}, Linux {r.kernel['release']}" for r in runs],
+                   [f"{r.machine} ({r.folder.resolve().name})" for r in runs]):
         if len(set(result)) == len(result):
             return result
     return [f"{text} #{index}" for index, text in enumerate(result, 1)]

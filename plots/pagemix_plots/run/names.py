@@ -54,10 +54,10 @@ def parse(text: str) -> Name:
         if key in params:
             raise ValueError(f"{key!r} twice in benchmark name {text!r}")
         params[key] = value
-    key = _buffer_key(text, family, params)
-    known = {"mix", "layout", "bytes", "state"} if key else set()
+    buffer = _buffer_key(text, family, params)
+    known = {"mix", "layout", "bytes", "state"} if buffer else set()
     extra = tuple(item for item in params.items() if item[0] not in known)
-    return Name(text, family, tuple(params.items()), key, extra)
+    return Name(text, family, tuple(params.items()), buffer, extra)
 
 
 def without_domain(text: str, mode: str) -> str:

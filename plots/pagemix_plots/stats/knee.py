@@ -118,10 +118,12 @@ class _Model:
     def gains(self, y: Floats) -> Floats:
         """Row x candidate: what each candidate takes off the sum of squares."""
         slope = np.maximum((y - y.mean(axis=1, keepdims=True)) @ self.centred.T, 0.0)
-        return slope ** 2 / self.norms
+        found: Floats = slope ** 2 / self.norms
+        return found
 
     def best(self, y: Floats) -> NDArray[np.intp]:
-        return np.argmax(self.gains(y), axis=1)
+        found: NDArray[np.intp] = np.argmax(self.gains(y), axis=1)
+        return found
 
     def level(self, y: Floats, pick: int) -> tuple[float, float]:
         b = max(0.0, float(self.centred[pick] @ y / self.norms[pick]))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,11 +100,11 @@ def bootstrap_quantile(ordered: NDArray[np.float64], q: float, generator: np.ran
     below, part = divmod((n - 1) * q, 1.0)
     k = int(below) + 1
     low = generator.beta(k, n - k + 1, resamples)
-    first = ordered[np.minimum((n * low).astype(np.int64), n - 1)]
+    first: NDArray[np.float64] = ordered[np.minimum((n * low).astype(np.int64), n - 1)]
     if part == 0.0:
         return first
     high = low + (1 - low) * (1 - generator.random(resamples) ** (1 / (n - k)))
-    second = ordered[np.minimum((n * high).astype(np.int64), n - 1)]
+    second: NDArray[np.float64] = ordered[np.minimum((n * high).astype(np.int64), n - 1)]
     # Not a * (1 - part) + b * part: equal neighbours are to stay equal to the digit.
     return first + (second - first) * part
 
@@ -148,7 +149,7 @@ def _acceleration(ordered: NDArray[np.float64], q: float) -> float:
         return 0.0
     spread /= largest  # skew has no unit; squares of large numbers would overflow
     spread = (spread * counts).sum() / n - spread
-    down = float((counts * spread ** 2).sum()) ** 1.5
+    down = math.pow(float((counts * spread ** 2).sum()), 1.5)
     return float((counts * spread ** 3).sum()) / (6 * down) if down > 0 else 0.0
 
 

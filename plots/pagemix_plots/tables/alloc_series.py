@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..run import names
 from ..run.fields import RunError
@@ -62,7 +63,7 @@ class Series:
         return [allocation for one in self.sets for allocation in one]
 
     @property
-    def costs(self) -> np.ndarray:
+    def costs(self) -> NDArray[np.float64]:
         return np.array([allocation.cost for allocation in self.all])
 
     @property
@@ -150,12 +151,12 @@ def pooled(run: Run) -> dict[str, Benchmark]:
 
 
 def _pool(text: str, parts: list[Benchmark]) -> Benchmark:
-    by_set: dict[int, list[tuple[Block, np.ndarray]]] = {}
+    by_set: dict[int, list[tuple[Block, NDArray[np.float64]]]] = {}
     for benchmark in parts:
         for block, samples in benchmark.by_block():
             by_set.setdefault(block.index, []).append((block, samples))
     blocks: list[Block] = []
-    samples: list[np.ndarray] = []
+    taken: list[NDArray[np.float64]] = []
     for index, found in sorted(by_set.items()):
         chunks = {key for block, _ in found for key in block.counters
                   if key.startswith("chunks_order")}
@@ -163,8 +164,8 @@ def _pool(text: str, parts: list[Benchmark]) -> Benchmark:
         blocks.append(Block(index, count, {
             key: sum(block.counters.get(key, 0.0) * block.iterations for block, _ in found) / count
             for key in sorted(chunks)}))
-        samples += [part for _, part in found]
-    return Benchmark(names.parse(text), tuple(blocks), np.concatenate(samples))
+        taken += [part for _, part in found]
+    return Benchmark(names.parse(text), tuple(blocks), np.concatenate(taken))
 
 
 def _parts(counters: dict[str, float]) -> dict[str, float]:

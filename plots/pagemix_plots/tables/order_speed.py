@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..run import names
-from ..run.load import Run
+from ..run.load import Block, Run
 from ..stats.stats import Summary
 from .alloc_series import memory_rank
 from .data import Rows, cell
@@ -44,7 +44,7 @@ def of_run(run: Run) -> list[Speed]:
         if benchmark.name.family != FAMILY or not params.get("order", "").isdigit():
             continue
 
-        def total(key: str, blocks=benchmark.blocks) -> float:
+        def total(key: str, blocks: tuple[Block, ...] = benchmark.blocks) -> float:
             return sum(block.counters.get(key, 0.0) for block in blocks)
 
         cost = float(benchmark.samples.sum())

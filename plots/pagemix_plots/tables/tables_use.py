@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..run import names
 from ..run.load import Benchmark, Run
@@ -26,7 +27,7 @@ class Point:
     """One working set of one buffer; cost and misses are those of one access."""
 
     window: int  # bytes
-    samples: np.ndarray
+    samples: NDArray[np.float64]
     misses: float | None  # None where nothing counted them
 
     @cached_property
@@ -56,7 +57,8 @@ class Curve:
     def by_cost(self) -> knee.Knee | None:
         return self._find([p.samples for p in self.points], 0.0)
 
-    def _find(self, values: list[float] | list[np.ndarray], least: float) -> knee.Knee | None:
+    def _find(self, values: list[float] | list[NDArray[np.float64]], least: float
+              ) -> knee.Knee | None:
         if len(self.points) < knee.LEAST_WINDOWS:
             return None
         return knee.find([p.window for p in self.points], values, least_rise=least)
