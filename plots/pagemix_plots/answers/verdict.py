@@ -224,10 +224,10 @@ def life_tables(run: Run) -> list[LifeTable]:
         for memory in lifecycle.memories(run):
             lives = [lifecycle.life(run, mix, _layout(run), size, EACH, memory)
                      for mix in lifecycle.mixes_of(run, size)]
-            whole = tuple(life for life in lives
-                          if set(life.missing) <= set(lifecycle.OPTIONAL))
+            whole = lifecycle.alike([life for life in lives
+                                     if set(life.missing) <= set(lifecycle.OPTIONAL)])
             if whole:
-                result.append(LifeTable(size, _layout(run), memory, whole))
+                result.append(LifeTable(size, _layout(run), memory, tuple(whole)))
     return result
 
 

@@ -152,6 +152,9 @@ def test_a_sync_of_one_side_is_compared_with_nothing(tmp_path: pathlib.Path) -> 
     assert found.answer.saving == -2 * 70
     assert found.missing == ("free", "sync")
     assert "not measured: free and sync." in verdict.sentences(found)[2]
+    (table,) = verdict.life_tables(run)  # of sums that compare: without the sync of order0
+    assert table.rows()[0][:4] == ["mix", "allocate", "map", "unmap"]
+    assert [row[4] for row in table.rows()[1:]] == ["3,038", "3,248"]  # three names, 70 more each
 
 
 def test_a_part_is_that_of_one_thread_and_the_runs_own_domain(tmp_path: pathlib.Path) -> None:
