@@ -28,6 +28,7 @@ STYLE = {
     "svg.hashsalt": "pagemix",
     "font.family": "DejaVu Sans",  # wider than the system fonts of FONT: labels never grow
     "font.size": 10.5,
+    "text.parse_math": False,  # a run's names may hold a $
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": INK,

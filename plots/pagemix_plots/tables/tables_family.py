@@ -178,8 +178,8 @@ def _counts(entries: list[Entry]) -> tuple[tuple[str, ...], str]:
     """Counters with a column of their own, and those that every row shares, in words."""
     keys = sorted({key for e in entries for block in e.benchmark.blocks for key in block.counters
                    if not _NO_COUNT.fullmatch(key)},
-                  key=lambda key: [int(part) if part.isdigit() else part
-                                   for part in re.split(r"([0-9]+)", key)])
+                  key=lambda key: [int(part) if place % 2 else part  # words and numbers in turn
+                                   for place, part in enumerate(re.split("([0-9]+)", key))])
     values = {key: [e.benchmark.counter(key) for e in entries] for key in keys}
     same = {key: found[0] for key, found in values.items() if len(set(found)) == 1}
     return (tuple(key for key in keys if key not in same),

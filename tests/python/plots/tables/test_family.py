@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import pathlib
 import re
+from xml.etree import ElementTree
 
 import make_family
 import make_run
@@ -178,6 +179,16 @@ def test_counts_are_columns_where_they_differ(tmp_path: pathlib.Path) -> None:
     tlbi = family.rows()[0].index("smmu_cmd_tlbi")
     assert {row[0]: row[tlbi] for row in family.rows()[1:] if row[1] == "scattered"} == {
         "order0": "6", "order9": "1"}
+
+
+def test_any_characters_of_a_name_are_drawn_as_they_are(tmp_path: pathlib.Path) -> None:
+    names = [f"f/mix:{mix}/way:{way}" for mix in ("$x_{$", "a<b>&") for way in ("²", "$\\frac$")]
+    run = load_run(make_family_run(tmp_path / "run", names, **{"n²": 1.0, "n10": 2.0}))
+    page = report.write([run], tmp_path / "out").read_text()
+    assert "$\\frac$" in words_of(page) and "<b>" not in page
+    svg = (tmp_path / "out" / "plots" / "family-f-smmuv3.svg").read_text()
+    assert {"$x_{$", "a<b>&", "²", "$\\frac$"} <= {
+        "".join(text.itertext()) for text in ElementTree.fromstring(svg).iter()}
 
 
 @pytest.mark.parametrize("clock, polled", [("instructions", True), ("hardware-ns", False)])
