@@ -187,7 +187,7 @@ class Mt19937_64:
         self._at = 0
 
     def below(self, bound: int) -> int:
-        """Evenly from 0..bound-1, as bench/plan/cases.cpp draws: too large numbers are drawn again."""
+        """Evenly from 0..bound-1, as bench/base/random.cpp: too large numbers are drawn again."""
         limit = MASK - MASK % bound
         number = self()
         while number >= limit:
@@ -205,28 +205,6 @@ def random_pages(window: int, page: int, seed: int, at_most: int = 0) -> NDArray
         j = i + random.below(pages - i)
         numbers[i], numbers[j] = numbers[j], numbers[i]
     return np.array(numbers[:wanted], dtype=np.int64) * page
-
-
-def run(shape: Shape, leaves: Sequence[Leaf], seed: int = 1) -> NDArray[np.bool_]:
-    """True for each access that misses a cold IOTLB."""
-    tlb = Iotlb(shape, seed)
-    return np.array([not tlb.access(leaf) for leaf in leaves], dtype=bool)
-
-
-def steady_misses(shape: Shape, leaf_bytes: int, window: int, page: int = 4096,
-                  passes: int = 3, seed: int = 1) -> float:
-    """Misses per access of random passes over a working set of equal leaves, once warm."""
-    tlb = Iotlb(shape, seed)
-    missed = counted = 0
-    for number in range(passes):
-        offsets = random_pages(window, page, seed + number)
-        before = tlb.misses
-        for offset in offsets:
-            tlb.access(Leaf(int(offset) // leaf_bytes * leaf_bytes, leaf_bytes))
-        if number:
-            missed += tlb.misses - before
-            counted += offsets.size
-    return missed / counted
 
 
 def drive_misses(shape: Shape, leaf_bytes: int, orders: Sequence[NDArray[np.int64]],

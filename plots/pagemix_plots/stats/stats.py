@@ -50,14 +50,8 @@ def checked(samples: ArrayLike) -> NDArray[np.float64]:
     return data
 
 
-def quantile(samples: ArrayLike, q: float) -> float | None:
-    """The q-quantile (linear interpolation), None if n * (1 - q) < 1."""
-    return _quantile(np.sort(checked(samples)), q)
-
-
 def _quantile(ordered: NDArray[np.float64], q: float) -> float | None:
-    if not 0 < q < 1:
-        raise ValueError(f"quantile {q}: want a number between 0 and 1")
+    """The q-quantile of sorted samples (linear interpolation), None if n * (1 - q) < 1."""
     n = ordered.size
     if round(n * (1 - q), 9) < 1:
         return None
@@ -65,26 +59,6 @@ def _quantile(ordered: NDArray[np.float64], q: float) -> float | None:
     a = ordered[int(below)]
     b = ordered[min(int(below) + 1, n - 1)]
     return float(a + (b - a) * part)
-
-
-def median_interval(samples: ArrayLike, seed: int = SEED) -> tuple[float, float] | None:
-    """BCa bootstrap interval of the median, None for too few samples; see quantile_interval."""
-    return quantile_interval(samples, 0.5, seed)
-
-
-def quantile_interval(samples: ArrayLike, q: float, seed: int = SEED
-                      ) -> tuple[float, float] | None:
-    """Seeded BCa bootstrap (Efron 1987) of a quantile, None for too few samples.
-
-    The same samples and seed give the same digits on every machine. Samples of
-    one run are resampled as one set: the blocks are interleaved, so drift
-    between them widens the interval instead of hiding in it.
-    """
-    data = checked(samples)
-    if data.size < LEAST_FOR_INTERVAL or round(data.size * min(q, 1 - q), 9) < 1:
-        return None
-    ordered = np.sort(data)
-    return _bca(ordered, q, bootstrap_quantile(ordered, q, np.random.default_rng(seed)))
 
 
 def bootstrap_quantile(ordered: NDArray[np.float64], q: float, generator: np.random.Generator,
@@ -154,7 +128,12 @@ def _acceleration(ordered: NDArray[np.float64], q: float) -> float:
 
 
 def summarize(samples: ArrayLike, seed: int = SEED) -> Summary:
-    """ValueError as `checked`."""
+    """ValueError as `checked`. The median's interval is a seeded BCa bootstrap (Efron 1987).
+
+    The same samples and seed give the same digits on every machine. Samples of
+    one run are resampled as one set: the blocks are interleaved, so drift
+    between them widens the interval instead of hiding in it.
+    """
     ordered = np.sort(checked(samples))  # once: all of it is made from the order
     interval = None
     if ordered.size >= LEAST_FOR_INTERVAL:
