@@ -47,9 +47,9 @@ class Alloc final : public Family {
   std::optional<std::string> prepare() override { return std::nullopt; }
 
   Measurement measure(const Case& item, std::uint32_t block) override {
-    const BufferSpec spec{.bytes = item.bytes,
-                          .steps = services_.mixes.at(item.mix).steps,
-                          .layout = layout_value(item.layout),
+    const BufferSpec spec{.bytes = item.bytes(),
+                          .steps = services_.mixes.at(item.mix()).steps,
+                          .layout = layout_value(item.layout()),
                           .seed = services_.profile.seed};
     const pagemix_alloc request = HeapClient::request(spec);
     const std::uint32_t iterations = services_.profile.iterations;
@@ -94,10 +94,19 @@ class Alloc final : public Family {
   Services services_;
 };
 
-}  // namespace
+const RegisterFamilies kRegistered({
+    {.name = "alloc",
+     .help = "allocate and zero a buffer (user-space clock)",
+     .axes = {axis::bytes, axis::mix, axis::layout},
+     .parts = {"mix", "layout", "bytes"},
+     .make = make_family<Alloc>},
+    {.name = "free",
+     .help = "free it: close() of its only file descriptor (user-space clock)",
+     .axes = {axis::bytes, axis::mix, axis::layout},
+     .parts = {"mix", "layout", "bytes"},
+     .make = make_family<Alloc>},
+});
 
-std::unique_ptr<Family> make_alloc(const Services& services) {
-  return std::make_unique<Alloc>(services);
-}
+}  // namespace
 
 }  // namespace pagemix::bench

@@ -7,12 +7,50 @@
 #include "base/error.hpp"
 #include "base/interrupt.hpp"
 #include "families/family.hpp"
+#include "families/memory_state.hpp"
 #include "pressure/series.hpp"
-#include "pressure/state.hpp"
 #include "trace/attribution.hpp"
 
 namespace pagemix::bench {
 namespace {
+
+std::vector<std::string> heaps_of(const Value& value) {
+  const std::string allowed = "paths such as /dev/dma_heap/system";
+  const std::vector<std::string> given = any_words(value, allowed);
+  for (const std::string& word : given)
+    if (!word.starts_with('/') || word.ends_with('/'))
+      value.reject("\"" + word + "\" is no node", allowed);
+  return given;
+}
+
+std::vector<std::string> traces_of(const Value& value) {
+  const std::vector<std::string> given =
+      words(value, std::vector<std::string>{"auto", "on", "off"});
+  if (given.size() > 1 && std::ranges::count(given, "auto") != 0)
+    value.reject("auto beside another value", "auto; on; off; on off");
+  return given;
+}
+
+std::uint32_t allocations_of(const Value& value) {
+  return static_cast<std::uint32_t>(number(value, 1, 4096));
+}
+
+// nullopt: by the clock
+std::optional<std::uint32_t> pause_of(const Value& value) {
+  if (value.text == "auto") return std::nullopt;
+  return static_cast<std::uint32_t>(number(value, 0, 60000));
+}
+
+constexpr Key<heaps_of> kHeap{
+    "heap", kHeapNode,
+    "alloc_series: heaps, by node; one that is not pagemix has a mix of its own"};
+constexpr Key<traces_of> kTrace{
+    "trace", "auto", "alloc_series: attribution by trace events: auto (when possible), on, off"};
+constexpr Key<allocations_of> kAllocations{"allocations", "16",
+                                           "alloc_series: buffers of a series, all held, 1..4096"};
+constexpr Key<pause_of> kPause{
+    "pause", "auto",
+    "alloc_series: ms between two allocations, 0..60000; auto: 1000, 0 in an emulator"};
 
 class AllocSeries final : public Family {
  public:
@@ -23,7 +61,7 @@ class AllocSeries final : public Family {
 
  private:
   bool other_heaps() const {
-    return std::ranges::any_of(services_.profile.heaps,
+    return std::ranges::any_of(kHeap.of(services_.profile),
                                [](const std::string& node) { return node != kHeapNode; });
   }
   SeriesHeap heap_for(const Case& item) const;
@@ -38,9 +76,9 @@ class AllocSeries final : public Family {
 };
 
 std::optional<std::string> AllocSeries::prepare() {
-  for (const std::string& node : services_.profile.heaps)
+  for (const std::string& node : kHeap.of(services_.profile))
     if (node != kHeapNode) DmaHeap{node};  // its error says which heaps there are
-  const auto& wanted = services_.profile.trace;
+  const std::vector<std::string> wanted = kTrace.of(services_.profile);
   if (wanted.size() == 1 && wanted.front() == "off") return std::nullopt;
   try {
     trace_ = std::make_unique<TraceSession>();
@@ -57,7 +95,7 @@ std::optional<std::string> AllocSeries::prepare() {
 void AllocSeries::calibrate() {
   const auto heap_of = [&](unsigned order) -> SeriesHeap {
     constexpr std::uint64_t kBytes = 8 << 20;
-    if (services_.heap == nullptr) return {services_.profile.heaps.front(), kBytes};
+    if (services_.heap == nullptr) return {kHeap.of(services_.profile).front(), kBytes};
     return {*services_.heap, {{order, PAGEMIX_GFP_MID}}, kBytes};
   };
   SeriesHeap large = heap_of(order_of(kLargeBlock));
@@ -67,20 +105,20 @@ void AllocSeries::calibrate() {
 }
 
 std::uint32_t AllocSeries::pause_ms() const {
-  if (services_.profile.pause_ms) return *services_.profile.pause_ms;
+  if (const auto given = kPause.of(services_.profile)) return *given;
   return services_.clock == ClockKind::kHardwareNs ? 1000 : 0;
 }
 
 SeriesHeap AllocSeries::heap_for(const Case& item) const {
-  if (item.part("heap") != kHeapNode) return {item.part("heap"), item.bytes};
-  return {*services_.heap, services_.mixes.at(item.mix).steps, item.bytes};
+  if (item.part("heap") != kHeapNode) return {item.part("heap"), item.bytes()};
+  return {*services_.heap, services_.mixes.at(item.mix()).steps, item.bytes()};
 }
 
 SeriesPlan AllocSeries::plan_for(const Case& item) {
-  SeriesPlan plan{.allocations = services_.profile.allocations,
+  SeriesPlan plan{.allocations = kAllocations.of(services_.profile),
                   .pause_ms = pause_ms(),
                   .costs = costs_,
-                  .pages = item.bytes / static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+                  .pages = item.bytes() / static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
   if (item.part("trace") == "off" || !trace_) return plan;
   plan.trace = trace_.get();
   // Where one heap needs the page events to tell its chunks, all have them, so
@@ -117,10 +155,36 @@ Measurement AllocSeries::measure(const Case& item, std::uint32_t block) {
   return result;
 }
 
-}  // namespace
-
-std::unique_ptr<Family> make_alloc_series(const Services& services) {
-  return std::make_unique<AllocSeries>(services);
+// A heap of the kernel has one mix, its own.
+std::vector<Parts> mix_of_heap(const Profile& profile, const Case& item) {
+  if (item.part("heap") != kHeapNode) return {{{"mix", kOwnMix}}};
+  return axis::mix(profile, item);
 }
+
+std::vector<Parts> heaps(const Profile& profile, const Case&) {
+  std::vector<Parts> found;
+  for (const std::string& node : kHeap.of(profile))
+    found.push_back({{"heap", node, node.substr(node.rfind('/') + 1)}});
+  return found;
+}
+
+// Only what was left out is named.
+std::vector<Parts> traces(const Profile& profile, const Case&) {
+  std::vector<Parts> found;
+  for (const std::string& trace : kTrace.of(profile))
+    found.push_back({{"trace", trace, trace == "off" ? trace : ""}});
+  return found;
+}
+
+const RegisterFamilies kRegistered({
+    {.name = "alloc_series",
+     .help = "buffers one after the other, all held, in a state of memory",
+     .axes = {axis::bytes, memory_axis, heaps, traces, mix_of_heap},
+     .parts = {"mix", "heap", "memory", "bytes", "trace"},
+     .keys = with_memory_keys({&kHeap, &kTrace, &kAllocations, &kPause}),
+     .make = make_family<AllocSeries>},
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

@@ -9,9 +9,12 @@
 namespace pagemix::bench {
 namespace {
 
+/// Works on a domain of the module's own.
+bool own_domain(std::string_view family) { return family.starts_with("iommu_"); }
+
 class BufferOperation final : public Family {
  public:
-  BufferOperation(const Services& services, std::string name)
+  BufferOperation(std::string name, const Services& services)
       : services_(services), name_(std::move(name)) {}
 
   std::optional<std::string> prepare() override {
@@ -21,8 +24,8 @@ class BufferOperation final : public Family {
       return "no IOMMU translates for " + services_.device->name() + ": there are no IOVAs";
     // iommu_attach_device() takes a group of one device only.
     const vfio::pci::DeviceInfo& device = services_.device->device();
-    if (own_domain() && !device.iommu_group) return device.bdf.text() + " is behind no IOMMU";
-    if (own_domain() && device.group_members.size() > 1)
+    if (own_domain(name_) && !device.iommu_group) return device.bdf.text() + " is behind no IOMMU";
+    if (own_domain(name_) && device.group_members.size() > 1)
       return "the IOMMU group of " + device.bdf.text() + " has " +
              std::to_string(device.group_members.size()) +
              " devices; a domain of its own takes a group of one";
@@ -41,7 +44,7 @@ class BufferOperation final : public Family {
   Measurement measure(const Case& item, std::uint32_t block) override {
     const TargetClient::Run request{.operation = item.family.c_str(),
                                     .direction = direction_value(services_.profile.direction),
-                                    .flags = item.cold ? PAGEMIX_RUN_COLD : 0};
+                                    .flags = item.cold() ? PAGEMIX_RUN_COLD : 0};
     Measurement result;
     const PooledBuffer& pooled = services_.pool->get(item);
     ModuleRun run;
@@ -64,9 +67,6 @@ class BufferOperation final : public Family {
   }
 
  private:
-  /// Works on a domain of the module's own.
-  bool own_domain() const { return name_.starts_with("iommu_"); }
-
   /// Works on IOVA ranges that the module holds.
   bool links_iova() const { return name_.starts_with("iova_"); }
 
@@ -85,11 +85,11 @@ class BufferOperation final : public Family {
   void predict(Measurement& result, const PooledBuffer& pooled, std::uint64_t iova,
                const pagemix_target_info& info) const {
     const std::uint64_t sizes = info.pgsize_bitmap;
-    if (!own_domain() && info.domain == PAGEMIX_DOMAIN_IDENTITY) {
+    if (!own_domain(name_) && info.domain == PAGEMIX_DOMAIN_IDENTITY) {
       predict_nothing(result, iova);
       return;
     }
-    if (!(own_domain() || translated()) || sizes == 0) {
+    if (!(own_domain(name_) || translated()) || sizes == 0) {
       result.counters["iova"] = static_cast<double>(iova);
       return;  // nothing is mapped by an IOMMU, or its page sizes are not known: no leaves
     }
@@ -97,7 +97,7 @@ class BufferOperation final : public Family {
     const auto unmap_calls = plan_unmap(map_calls, sizes, unmap_rules(services_, sizes));
     add_leaf_counters(result, map_calls, unmap_calls, iova);
     // A domain that comes and goes with the run has commands of its own.
-    if (own_domain()) return;
+    if (own_domain(name_)) return;
     // dma_iova_unlink() invalidates before it returns, in a lazy domain as well.
     const bool lazy = info.domain == PAGEMIX_DOMAIN_LAZY && !links_iova();
     if (auto rules = smmu_rules(services_)) {
@@ -113,10 +113,38 @@ class BufferOperation final : public Family {
   std::string name_;
 };
 
-}  // namespace
-
-std::unique_ptr<Family> make_buffer_operation(const std::string& name, const Services& services) {
-  return std::make_unique<BufferOperation>(services, name);
+// An attach_map is a whole cycle: nothing of it stays for the next one to find. A device
+// has one domain at a time: a domain of its own (iommu_*) is one run's alone, and in no mode.
+FamilyDescriptor described(const char* name, const char* help) {
+  FamilyDescriptor family{.name = name,
+                          .help = help,
+                          .group = Group::kModule,
+                          .axes = {axis::bytes, axis::mix, axis::layout},
+                          .parts = {"mix", "layout", "bytes", "state", "threads", "domain"},
+                          .make = make_family<BufferOperation>};
+  if (!own_domain(name)) {
+    family.axes.emplace_back(axis::threads);
+    family.axes.emplace_back(axis::domain);
+  }
+  if (std::string_view(name) != "attach_map") family.axes.emplace_back(axis::state);
+  return family;
 }
+
+const RegisterFamilies kRegistered({
+    described("map_sgtable", "dma_map_sgtable() of one attachment (in the module)"),
+    described("unmap_sgtable", "dma_unmap_sgtable() of it (in the module)"),
+    described("attach_map",
+              "dma-buf attach, map, unmap, detach: an importer's cycle (in the module)"),
+    described("map_page", "dma_map_page() of every chunk (in the module)"),
+    described("map_single", "dma_map_single() of every chunk (in the module)"),
+    described("unmap_page", "dma_unmap_page() of every chunk (in the module)"),
+    described("iommu_map", "iommu_map() of every run: page tables without IOVAs (in the module)"),
+    described("iommu_map_sg", "iommu_map_sg() of the buffer (in the module)"),
+    described("iommu_unmap", "iommu_unmap() of the buffer (in the module)"),
+    described("iova_link", "dma_iova_link() of every run, Linux 6.16 and later (in the module)"),
+    described("iova_unlink", "dma_iova_unlink() of the buffer (in the module)"),
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

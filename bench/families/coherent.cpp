@@ -39,6 +39,13 @@ constexpr std::array kStages = {
 constexpr std::uint32_t kTracedRuns = 10;  // at most, of a case and block
 constexpr std::uint64_t kBigBlocks = 2 << 20;
 
+std::vector<Size> bytes_of(const Value& value) { return sizes(value, PAGEMIX_MAX_COHERENT); }
+
+std::vector<std::string> attrs_of(const Value& value) {
+  return words(value,
+               std::vector<std::string>{"default", "single_pages", "no_kernel_mapping", "zero"});
+}
+
 std::uint64_t attrs_value(const std::string& name) {
   if (name == "single_pages") return PAGEMIX_COHERENT_SINGLE_PAGES;
   if (name == "no_kernel_mapping") return PAGEMIX_COHERENT_NO_KERNEL_MAPPING;
@@ -80,7 +87,7 @@ class Coherent final : public Family {
   Measurement measure(const Case& item, std::uint32_t block) override {
     const std::string operation = "coherent_" + item.part("op");
     TargetClient::Run run =
-        request_of(operation.c_str(), item.bytes, attrs_value(item.part("attrs")));
+        request_of(operation.c_str(), item.bytes(), attrs_value(item.part("attrs")));
     const ModuleRun done = run_module(services_, run, item.name(), block);
     Measurement result;
     result.samples = done.samples;
@@ -89,7 +96,7 @@ class Coherent final : public Family {
     if (item.part("op") != "alloc") return result;
     if (!no_stages_.empty()) result.skipped.push_back({"coherent stages", no_stages_});
     if (!no_zeroing_.empty()) result.skipped.push_back({"coherent stage zeroing", no_zeroing_});
-    if (graph_) add_stages(result, run, item.bytes);
+    if (graph_) add_stages(result, run, item.bytes());
     return result;
   }
 
@@ -156,10 +163,23 @@ class Coherent final : public Family {
   double zero_per_page_ = 0;
 };
 
-}  // namespace
+constexpr Key<bytes_of> kBytes{"coherent_bytes", "4K 64K 1M 10M 32M", "coherent: sizes, 4K..32M"};
+constexpr Key<attrs_of> kAttrs{
+    "coherent_attrs", "default single_pages no_kernel_mapping",
+    "coherent: default, zero (__GFP_ZERO), and DMA_ATTR_ALLOC_SINGLE_PAGES and "
+    "_NO_KERNEL_MAPPING as single_pages, no_kernel_mapping"};
 
-std::unique_ptr<Family> make_coherent(const Services& services) {
-  return std::make_unique<Coherent>(services);
-}
+const RegisterFamilies kRegistered({
+    {.name = "coherent",
+     .help = "dma_alloc_attrs() and dma_free_attrs() (in the module)",
+     .group = Group::kModule,
+     .axes = {axis::values("bytes", kBytes), axis::values("attrs", kAttrs),
+              axis::words("op", {"alloc", "free"}), axis::domain},
+     .parts = {"bytes", "attrs", "op", "domain"},
+     .keys = {&kBytes, &kAttrs},
+     .make = make_family<Coherent>},
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

@@ -9,25 +9,6 @@
 
 namespace pagemix::bench {
 
-std::unique_ptr<Family> make_family(const std::string& name, const Services& services) {
-  if (name == "alloc" || name == "free") return make_alloc(services);
-  if (name == "alloc_series") return make_alloc_series(services);
-  if (name == "order_speed") return make_order_speed(services);
-  if (is_buffer_operation(name)) return make_buffer_operation(name, services);
-  if (name == "coherent") return make_coherent(services);
-  if (name == "dma_pool") return make_dma_pool(services);
-  if (name == "vfio_map" || name == "vfio_unmap") return make_vfio_map(services);
-  if (name == "file_map" || name == "file_unmap") return make_file_map(services);
-  if (name == "sample_cost") return make_sample_cost(services);
-  if (name == "sync") return make_sync(services);
-  if (name == "import") return make_import(services);
-  if (name == "use_stream") return make_use_stream(services);
-  if (name == "use_random") return make_use_random(services);
-  if (name == "use_column") return make_use_column(services);
-  if (name == "use_pipeline") return make_use_pipeline(services);
-  return nullptr;
-}
-
 void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info) {
   add_buffer_counters(measurement.counters, info);
 }
@@ -44,15 +25,6 @@ void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_c
 void add_smmu_counters(Measurement& measurement, const Invalidations& predicted) {
   measurement.counters["tlbi_predicted"] = static_cast<double>(predicted.tlbi);
   measurement.counters["sync_predicted"] = static_cast<double>(predicted.sync);
-}
-
-StateSpec state_spec(const Services& services, const Case& item, std::uint32_t block) {
-  return {.state = item.part("memory"),
-          .seed = services.profile.seed + block,
-          .heap = item.part("heap").empty() ? kHeapNode : item.part("heap"),
-          .unusable = services.profile.unusable,
-          .limit = std::chrono::seconds(services.profile.state_limit),
-          .cache_source = services.profile.cache_source};
 }
 
 std::optional<SmmuRules> smmu_rules(const Services& services) {

@@ -19,8 +19,7 @@
 #include "machine/environment.hpp"
 #include "machine/heap_client.hpp"
 #include "machine/marker.hpp"
-#include "plan/cases.hpp"
-#include "pressure/state.hpp"
+#include "plan/family_table.hpp"
 #include "result/recorder.hpp"
 
 namespace pagemix::bench {
@@ -57,30 +56,8 @@ class Family {
   virtual Measurement measure(const Case& item, std::uint32_t block) = 0;
 };
 
-/// Factories by name; nullptr for a name that is no family.
-std::unique_ptr<Family> make_family(const std::string& name, const Services& services);
-
-std::unique_ptr<Family> make_alloc(const Services& services);
-std::unique_ptr<Family> make_alloc_series(const Services& services);
-std::unique_ptr<Family> make_order_speed(const Services& services);
-std::unique_ptr<Family> make_buffer_operation(const std::string& name, const Services& services);
-std::unique_ptr<Family> make_coherent(const Services& services);
-std::unique_ptr<Family> make_dma_pool(const Services& services);
-std::unique_ptr<Family> make_vfio_map(const Services& services);
-std::unique_ptr<Family> make_file_map(const Services& services);
-std::unique_ptr<Family> make_sample_cost(const Services& services);
-std::unique_ptr<Family> make_sync(const Services& services);
-std::unique_ptr<Family> make_import(const Services& services);
-std::unique_ptr<Family> make_use_stream(const Services& services);
-std::unique_ptr<Family> make_use_random(const Services& services);
-std::unique_ptr<Family> make_use_column(const Services& services);
-std::unique_ptr<Family> make_use_pipeline(const Services& services);
-
 /// chunks_order<k> and runs of one buffer.
 void add_buffer_counters(Measurement& measurement, const pagemix_buf_info& info);
-
-/// The state of memory that a case under pressure wants; a seed a block.
-StateSpec state_spec(const Services& services, const Case& item, std::uint32_t block);
 
 /// leaves_<bytes>, map_calls, unmap_calls and iova.
 void add_leaf_counters(Measurement& measurement, std::span<const PageCall> map_calls,

@@ -9,6 +9,7 @@
 #include <xf86drm.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 
@@ -20,6 +21,17 @@ namespace pagemix::bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Any names: which drivers there are is the kernel's to say.
+std::vector<std::string> importers_of(const Value& value) {
+  const std::string allowed = "names of DRM drivers, such as vgem; letters, digits, - and _";
+  std::vector<std::string> given = any_words(value, allowed);
+  for (const std::string& word : given)
+    if (!std::ranges::all_of(
+            word, [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; }))
+      value.reject("unreadable name \"" + word + "\"", allowed);
+  return given;
+}
 
 std::string driver_name(int card) {
   const std::unique_ptr<drmVersion, void (*)(drmVersionPtr)> version(drmGetVersion(card),
@@ -137,10 +149,19 @@ class Import final : public Family {
   std::map<std::string, vfio::UniqueFd> cards_;
 };
 
-}  // namespace
+constexpr Key<importers_of> kImporters{"importers", "vgem cirrus", "import: DRM drivers, by name"};
 
-std::unique_ptr<Family> make_import(const Services& services) {
-  return std::make_unique<Import>(services);
-}
+const RegisterFamilies kRegistered({
+    {.name = "import",
+     .help = "PRIME import and release by a DRM driver (user-space clock)",
+     .group = Group::kBuffer,
+     .axes = {axis::bytes, axis::mix, axis::layout, axis::values("driver", kImporters),
+              axis::words("op", {"import", "release"})},
+     .parts = {"mix", "layout", "bytes", "driver", "op"},
+     .keys = {&kImporters},
+     .make = make_family<Import>},
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

@@ -5,13 +5,17 @@
 // it. The first that fails is the last, and a sample too.
 #include "base/error.hpp"
 #include "families/family.hpp"
+#include "families/memory_state.hpp"
 #include "machine/clock.hpp"
 #include "pressure/anonymous.hpp"
 #include "pressure/series.hpp"
-#include "pressure/state.hpp"
 
 namespace pagemix::bench {
 namespace {
+
+std::vector<std::uint32_t> orders_of(const Value& value) {
+  return numbers(value, 0, PAGEMIX_ORDERS - 1);
+}
 
 class OrderSpeed final : public Family {
  public:
@@ -34,7 +38,7 @@ Measurement OrderSpeed::measure(const Case& item, std::uint32_t block) {
     throw RunError("order " + std::to_string(order) + " is above the kernel's " +
                    std::to_string(services_.heap->info().max_order));
   const std::uint64_t chunk = std::uint64_t{services_.heap->info().page_size} << order;
-  const std::uint64_t count = std::max<std::uint64_t>(item.bytes / chunk, 1);
+  const std::uint64_t count = std::max<std::uint64_t>(item.bytes() / chunk, 1);
   // "mid" and not "low": a failure is a result here, not worth a warning of the kernel.
   SeriesHeap heap(*services_.heap, {{order, PAGEMIX_GFP_MID}}, chunk);
   MemoryState state(state_spec(services_, item, block), [](const std::string&) {});
@@ -63,10 +67,18 @@ Measurement OrderSpeed::measure(const Case& item, std::uint32_t block) {
   return result;
 }
 
-}  // namespace
+constexpr Key<orders_of> kOrders{"orders", "4 8", "order_speed: orders, 0..15"};
 
-std::unique_ptr<Family> make_order_speed(const Services& services) {
-  return std::make_unique<OrderSpeed>(services);
-}
+const RegisterFamilies kRegistered({
+    {.name = "order_speed",
+     .help = "blocks of one order in a state of memory",
+     .axes = {axis::bytes, memory_axis, axis::values("order", kOrders)},
+     .parts = {"order", "memory", "bytes"},
+     .keys = with_memory_keys({&kOrders}),
+     .make = make_family<OrderSpeed>,
+     .needs_heap = true},
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

@@ -16,7 +16,7 @@ class SampleCost final : public Family {
   std::optional<std::string> prepare() override { return std::nullopt; }
 
   Measurement measure(const Case& item, std::uint32_t block) override {
-    return item.timer == "kernel" ? kernel(item, block) : user(item, block);
+    return item.part("timer") == "kernel" ? kernel(item, block) : user(item, block);
   }
 
  private:
@@ -41,10 +41,18 @@ class SampleCost final : public Family {
   Services services_;
 };
 
-}  // namespace
+const RegisterFamilies kRegistered({
+    {.name = "sample_cost",
+     .help = "what a sample contains besides the operation",
+     .axes = {axis::words("timer", {"kernel", "user"})},
+     .parts = {"timer"},
+     .make = make_family<SampleCost>,
+     .group_of =
+         [](const Case& item) {
+           return item.part("timer") == "kernel" ? Group::kModule : Group::kNone;
+         }},
+});
 
-std::unique_ptr<Family> make_sample_cost(const Services& services) {
-  return std::make_unique<SampleCost>(services);
-}
+}  // namespace
 
 }  // namespace pagemix::bench

@@ -38,10 +38,17 @@ class Sync final : public Family {
   Services services_;
 };
 
-}  // namespace
+const RegisterFamilies kRegistered({
+    {.name = "sync",
+     .help = "begin and end of CPU access to a mapped buffer (in the module)",
+     .group = Group::kModule,
+     .axes = {axis::bytes, axis::mix, axis::layout, axis::words("op", {"begin", "end"}),
+              axis::words("direction", {"bidirectional", "to_device", "from_device"}),
+              axis::domain},
+     .parts = {"mix", "layout", "bytes", "op", "direction", "domain"},
+     .make = make_family<Sync>},
+});
 
-std::unique_ptr<Family> make_sync(const Services& services) {
-  return std::make_unique<Sync>(services);
-}
+}  // namespace
 
 }  // namespace pagemix::bench

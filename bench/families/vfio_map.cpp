@@ -38,13 +38,13 @@ class VfioMap final : public Family {
   Measurement measure(const Case& item, std::uint32_t block) override {
     iommu::AddressSpace& space = services_.device->vfio(item.backend());
     const PooledBuffer& pooled = services_.pool->get(item);
-    const vfio::MappedMemory memory = pooled.buffer.map_prefaulted(item.bytes);
+    const vfio::MappedMemory memory = pooled.buffer.map_prefaulted(item.bytes());
     iommu::IovaAllocator allocator(space.iova_ranges(), space.granule());
     const std::uint64_t iova =
-        allocator.allocate(item.bytes, iommu::leaf_alignment(space.page_sizes(), item.bytes));
+        allocator.allocate(item.bytes(), iommu::leaf_alignment(space.page_sizes(), item.bytes()));
     const iommu::Access access = access_value(services_.profile.direction);
     const auto [samples, error] =
-        measure_cycles(services_, item, block, space, iova, item.bytes, item.family == "vfio_map",
+        measure_cycles(services_, item, block, space, iova, item.bytes(), item.family == "vfio_map",
                        [&]() noexcept { return space.try_map(memory.bytes(), iova, access); });
     if (error != 0) fail(space, memory.bytes(), iova, access, "run " + item.name(), error);
     Measurement result;
@@ -72,10 +72,20 @@ class VfioMap final : public Family {
   Services services_;
 };
 
-}  // namespace
-
-std::unique_ptr<Family> make_vfio_map(const Services& services) {
-  return std::make_unique<VfioMap>(services);
+FamilyDescriptor described(const char* name, const char* help) {
+  return {.name = name,
+          .help = help,
+          .group = Group::kVfio,
+          .axes = {axis::bytes, axis::mix, axis::layout, axis::backend},
+          .parts = {"mix", "layout", "bytes", "backend"},
+          .make = make_family<VfioMap>};
 }
+
+const RegisterFamilies kRegistered({
+    described("vfio_map", "VFIO_IOMMU_MAP_DMA of the mmapped buffer (user-space clock)"),
+    described("vfio_unmap", "VFIO_IOMMU_UNMAP_DMA of it (user-space clock)"),
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

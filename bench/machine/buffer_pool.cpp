@@ -29,7 +29,7 @@ BufferPool::BufferPool(const HeapClient& heap, const std::vector<Case>& cases,
 std::vector<BufferPool::Key> BufferPool::needed(const std::vector<Case>& cases) const {
   std::vector<Key> keys;
   for (const Case& item : cases) {
-    if (item.group() == Group::kNone || item.mix.empty()) continue;
+    if (item.group() == Group::kNone || item.mix().empty()) continue;
     for (std::uint32_t i = 0; i < item.buffers(); ++i)
       if (const Key key = key_of(item, i); std::ranges::find(keys, key) == keys.end())
         keys.push_back(key);
@@ -64,7 +64,7 @@ const PooledBuffer& BufferPool::get(const Case& item, std::uint32_t index) {
   // One case at a time: give the pages of others back first.
   std::erase_if(buffers_, [&](const auto& kept) {
     return std::tuple(std::get<0>(kept.first), std::get<1>(kept.first), std::get<2>(kept.first)) !=
-           std::tuple(item.mix, item.layout, item.bytes);
+           std::tuple(item.mix(), item.layout(), item.bytes());
   });
   return *(buffers_[key] = make(key));
 }

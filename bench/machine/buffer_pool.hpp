@@ -50,7 +50,7 @@ class BufferPool {
  private:
   using Key = std::tuple<std::string, std::string, std::uint64_t, std::uint32_t>;
   static Key key_of(const Case& item, std::uint32_t index) {
-    return {item.mix, item.layout, item.bytes, index};
+    return {item.mix(), item.layout(), item.bytes(), index};
   }
   std::vector<Key> needed(const std::vector<Case>& cases) const;
   std::unique_ptr<PooledBuffer> make(const Key& key) const;

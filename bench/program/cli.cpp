@@ -47,10 +47,10 @@ po::options_description run_options() {
 
 po::options_description key_options() {
   po::options_description options;
-  for (const ProfileKey& key : profile_keys()) {
-    const std::string help = std::string(key.help) + "; default: " +
-                             (key.fallback != nullptr ? key.fallback : "none, must be given");
-    options.add_options()(key.name, po::value<std::string>()->value_name("VALUE"), help.c_str());
+  for (const ProfileKey* key : profile_keys()) {
+    const std::string help = std::string(key->help) + "; default: " +
+                             (key->fallback != nullptr ? key->fallback : "none, must be given");
+    options.add_options()(key->name, po::value<std::string>()->value_name("VALUE"), help.c_str());
   }
   return options;
 }
@@ -180,9 +180,9 @@ std::optional<RunOptions> parse_run(const std::vector<std::string>& arguments) {
   take_benchmark_flags(values, options);
   options.force = values.count("force") != 0;
   options.resume = values.count("resume") != 0;
-  for (const ProfileKey& key : profile_keys())
-    if (const auto value = optional_text(values, key.name))
-      options.overrides.push_back({key.name, *value});
+  for (const ProfileKey* key : profile_keys())
+    if (const auto value = optional_text(values, key->name))
+      options.overrides.push_back({key->name, *value});
   return options;
 }
 

@@ -7,8 +7,8 @@
 #include "machine/device_session.hpp"
 #include "pagemix/vfio/error.hpp"
 #include "plan/config_files.hpp"
+#include "plan/family_table.hpp"
 #include "plan/mixes.hpp"
-#include "plan/profile.hpp"
 #include "program/doctor.hpp"
 
 namespace pagemix::bench {
@@ -47,8 +47,8 @@ int list_command(const ListOptions& options) {
   for (const std::filesystem::path& profile : named_profiles())
     std::cout << "  " << padded(profile.stem().string(), 14) << profile.string() << '\n';
   std::cout << "\nbenchmark families\n";
-  for (const FamilyHelp& family : families())
-    std::cout << "  " << padded(family.name, 14) << family.help << '\n';
+  for (const FamilyDescriptor* family : families())
+    std::cout << "  " << padded(family->name, 14) << family->help << '\n';
   list_operations();
   return kExitOk;
 }

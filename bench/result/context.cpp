@@ -86,7 +86,8 @@ ordered_json RunContext::context(bool complete) const {
       {"version", module_version.empty() ? ordered_json(nullptr) : ordered_json(module_version)}};
   json["git"] = kSourceRevision;
   json["profile"] = profile_name;
-  json["config"] = profile.config;
+  json["config"] = ordered_json::object();
+  for (const auto& [key, value] : profile.values) json["config"]["run." + key] = value.text;
   for (const Mix& mix : mixes)
     if (std::ranges::find(profile.mixes, mix.name) != profile.mixes.end())
       json["mixes"][mix.name] = format_steps(mix);

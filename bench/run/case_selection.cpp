@@ -60,11 +60,11 @@ void CaseSelection::drop_unfillable(const std::map<std::string, Mix>& mixes,
                                     std::uint64_t page_bytes) {
   std::set<std::string> told;
   std::erase_if(cases_, [&](const Case& item) {
-    const auto mix = mixes.find(item.mix);
+    const auto mix = mixes.find(item.mix());
     if (mix == mixes.end() || !item.needs_module_heap()) return false;
     const std::uint64_t chunk = smallest_chunk(mix->second, page_bytes);
-    if (item.bytes % chunk == 0) return false;
-    const std::string what = item.mix + " of " + format_size(item.bytes);
+    if (item.bytes() % chunk == 0) return false;
+    const std::string what = item.mix() + " of " + format_size(item.bytes());
     if (told.insert(what).second)
       skip(what, "its chunks are not smaller than " + format_size(chunk));
     return true;

@@ -9,6 +9,7 @@
 #include "base/interrupt.hpp"
 #include "base/text.hpp"
 #include "families/family.hpp"
+#include "machine/setting.hpp"
 #include "pagemix/vfio/error.hpp"
 #include "plan/config_files.hpp"
 #include "result/context.hpp"
@@ -181,7 +182,7 @@ void Runner::prepare_families() {
   for (const Case& item : selection_.cases()) groups.emplace(item.family, item.group());
   for (const auto& [name, group] : groups) {
     switch_to(group);
-    families_[name] = make_family(name, services);
+    families_[name] = find_family(name)->make(name, services);
     if (const auto why = families_[name]->prepare()) selection_.drop_family(name, *why);
   }
   selection_.drop_unmeasurable(families_);
@@ -224,7 +225,7 @@ void Runner::prepare() {
     context_.module_version = heap_->info().module_version;
     for (const Size& size : profile_.bytes)
       if (size.bytes % heap_->info().page_size != 0)
-        throw UsageError(profile_.where.at("bytes") + ": bytes: size \"" + size.text +
+        throw UsageError(profile_.values.at("bytes").where + ": bytes: size \"" + size.text +
                          "\" is no whole pages; allowed: multiples of " +
                          std::to_string(heap_->info().page_size));
     selection_.drop_unfillable(mixes_, heap_->info().page_size);

@@ -2,12 +2,15 @@
 // use_column: a frame is written in raster order, untimed, and read as a 90
 // degree rotation reads it: 64x64-pixel tiles down columns. The device reads by
 // Compare, so each pass also checks that it sees what was written.
-#include <algorithm>
-
+#include "families/use/frame_keys.hpp"
 #include "families/use/use.hpp"
 
 namespace pagemix::bench {
 namespace {
+
+constexpr Key<frames_of> kFrames{"frames",
+                                 "1920x1080-nv12 1920x1080-rgba 3840x2160-nv12 3840x2160-rgba",
+                                 "use_column: <width>x<height>-nv12 or -rgba"};
 
 class UseColumn final : public UseFamily {
  public:
@@ -18,13 +21,12 @@ class UseColumn final : public UseFamily {
 
   Measurement measure_drive(Drive& drive, const Case& item, std::uint32_t block) override {
     const PooledBuffer& pooled = services_.pool->get(item);
-    require_namespace(drive, item.bytes);
-    const Frame& frame =
-        *std::ranges::find(services_.profile.frames, item.part("frame"), &Frame::name);
+    require_namespace(drive, item.bytes());
+    const Frame frame = parse_frame(item.part("frame")).value();
     const std::uint32_t depth = kUseDepth;
     const std::vector<Access> raster = raster_order(frame, drive.limits());
     const std::vector<Access> column =
-        column_order(frame, drive.limits(), services_.profile.columns);
+        column_order(frame, drive.limits(), kColumns.of(services_.profile));
 
     const MappedBuffer buffer(drive, pooled);
     transfer(drive, raster, Move::kToMemory, buffer.iova(), depth);
@@ -39,10 +41,22 @@ class UseColumn final : public UseFamily {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Family> make_use_column(const Services& services) {
-  return std::make_unique<UseColumn>(services);
+std::vector<Parts> frames(const Profile& profile, const Case&) {
+  std::vector<Parts> found;
+  for (const Frame& frame : kFrames.of(profile)) found.push_back(frame_parts(frame));
+  return found;
 }
+
+const RegisterFamilies kRegistered({
+    {.name = "use_column",
+     .help = "it reads a frame down columns of tiles, as a rotation does",
+     .group = Group::kDrive,
+     .axes = {frames, axis::mix, axis::layout, columns_axis, axis::backend},
+     .parts = {"mix", "layout", "bytes", "frame", "columns", "backend"},
+     .keys = {&kFrames, &kColumns},
+     .make = make_family<UseColumn>},
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

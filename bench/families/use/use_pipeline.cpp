@@ -13,12 +13,31 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "families/use/frame_keys.hpp"
 #include "families/use/use.hpp"
 
 namespace pagemix::bench {
 namespace {
 
 namespace iommu = vfio::iommu;
+
+// Buffers that the queue holds.
+constexpr std::uint32_t kQueueFrames = 8;
+
+Frame pipeline_frame_of(const Value& value) {
+  const std::vector<Frame> given = frames_of(value);
+  if (given.size() != 1) value.reject("more than one value", kFrameNames);
+  return given.front();
+}
+
+std::vector<std::string> maps_of(const Value& value) {
+  return words(value, std::vector<std::string>{"kept", "each"});
+}
+
+constexpr Key<pipeline_frame_of> kPipelineFrame{"pipeline_frame", "3840x2160-nv12",
+                                                "use_pipeline: its frames, one value"};
+constexpr Key<maps_of> kMaps{"maps", "kept each",
+                             "use_pipeline: buffers mapped once (kept), for each frame (each)"};
 
 // One buffer of the queue with an address of its own, mapped or not.
 class Slot {
@@ -69,7 +88,7 @@ class Slot {
 enum Kind : std::size_t { kMap, kWrite, kRead, kUnmap, kSync, kKinds };
 
 // Clock units spent by kind; each lap() takes the time since the one before.
-class Parts {
+class CostsByKind {
  public:
   void start() noexcept { last_ = user_now_ns(); }
   void lap(Kind kind) noexcept {
@@ -102,18 +121,18 @@ class UsePipeline final : public UseFamily {
     std::vector<Access> raster;
     std::vector<Access> column;
     bool each = false;
-    Parts parts = {};
+    CostsByKind parts = {};
   };
 
   bool needs_compare() const override { return true; }
 
   Measurement measure_drive(Drive& drive, const Case& item, std::uint32_t block) override {
-    require_namespace(drive, item.bytes);
-    const Frame& frame = services_.profile.pipeline_frame;
+    require_namespace(drive, item.bytes());
+    const Frame frame = kPipelineFrame.of(services_.profile);
     Queue queue{.drive = drive,
                 .slots = {},
                 .raster = raster_order(frame, drive.limits()),
-                .column = column_order(frame, drive.limits(), services_.profile.columns),
+                .column = column_order(frame, drive.limits(), kColumns.of(services_.profile)),
                 .each = item.part("map") == "each"};
     for (std::uint32_t i = 0; i < item.buffers(); ++i)
       queue.slots.push_back(std::make_unique<Slot>(drive, services_.pool->get(item, i)));
@@ -135,7 +154,7 @@ class UsePipeline final : public UseFamily {
     return result;
   }
 
-  void report_parts(Measurement& measured, const Parts& parts) const {
+  void report_parts(Measurement& measured, const CostsByKind& parts) const {
     const auto mean = [&](Kind kind) { return parts.mean(kind, services_.profile.iterations); };
     measured.counters["part_map"] = mean(kMap);
     measured.counters["part_dma"] = mean(kWrite) + mean(kRead);
@@ -150,7 +169,7 @@ class UsePipeline final : public UseFamily {
   void use_frame(Queue& queue, std::uint32_t number) const {
     Slot& slot = *queue.slots[number % queue.slots.size()];
     const std::uint32_t depth = kUseDepth;
-    Parts& parts = queue.parts;
+    CostsByKind& parts = queue.parts;
     parts.start();
     if (queue.each) {
       require(slot.map(), "map", slot);
@@ -171,10 +190,23 @@ class UsePipeline final : public UseFamily {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Family> make_use_pipeline(const Services& services) {
-  return std::make_unique<UsePipeline>(services);
+std::vector<Parts> frame_axis(const Profile& profile, const Case&) {
+  Parts parts = frame_parts(kPipelineFrame.of(profile));
+  parts.push_back({"frames", std::to_string(kQueueFrames)});
+  return {parts};
 }
+
+const RegisterFamilies kRegistered({
+    {.name = "use_pipeline",
+     .help = "it writes and reads frames of a queue, mapped once or each",
+     .group = Group::kDrive,
+     .axes = {frame_axis, axis::mix, axis::layout, axis::values("map", kMaps), columns_axis,
+              axis::backend},
+     .parts = {"mix", "layout", "bytes", "frame", "frames", "map", "columns", "backend"},
+     .keys = {&kPipelineFrame, &kMaps, &kColumns},
+     .make = make_family<UsePipeline>},
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

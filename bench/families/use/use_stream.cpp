@@ -14,6 +14,8 @@ constexpr std::uint64_t kCommandsPerSlot = 8;
 // Buffers of a few MiB shall give enough commands for deep queues.
 constexpr std::uint32_t kTransfer = 128 * 1024;
 
+std::vector<std::uint32_t> depths_of(const Value& value) { return numbers(value, 1, 1024); }
+
 class UseStream final : public UseFamily {
  public:
   using UseFamily::UseFamily;
@@ -23,11 +25,11 @@ class UseStream final : public UseFamily {
 
   Measurement measure_drive(Drive& drive, const Case& item, std::uint32_t block) override {
     const PooledBuffer& pooled = services_.pool->get(item);
-    require_namespace(drive, item.bytes);
+    require_namespace(drive, item.bytes());
     TransferLimits limits = drive.limits();
     limits.max_bytes = std::min(limits.max_bytes, kTransfer);
     const auto depth = static_cast<std::uint32_t>(item.number("depth"));
-    std::vector<Access> accesses = sequential_order(item.bytes, limits);
+    std::vector<Access> accesses = sequential_order(item.bytes(), limits);
     const std::size_t once = accesses.size();
     while (accesses.size() < kCommandsPerSlot * depth)
       for (std::size_t i = 0; i < once; ++i) accesses.push_back(accesses[i]);
@@ -44,10 +46,18 @@ class UseStream final : public UseFamily {
   }
 };
 
-}  // namespace
+constexpr Key<depths_of> kDepths{"depths", "1 8 32 128", "use_stream: commands in flight, 1..1024"};
 
-std::unique_ptr<Family> make_use_stream(const Services& services) {
-  return std::make_unique<UseStream>(services);
-}
+const RegisterFamilies kRegistered({
+    {.name = "use_stream",
+     .help = "an NVMe drive fills the buffer by large transfers",
+     .group = Group::kDrive,
+     .axes = {axis::bytes, axis::mix, axis::layout, axis::values("depth", kDepths), axis::backend},
+     .parts = {"mix", "layout", "bytes", "depth", "backend"},
+     .keys = {&kDepths},
+     .make = make_family<UseStream>},
+});
+
+}  // namespace
 
 }  // namespace pagemix::bench

@@ -50,14 +50,13 @@ TEST(DeviceMemoryCases, APoolIsColdForAllocationsOnly) {
 }
 
 TEST(DeviceMemoryCases, DefaultsSpanWhatIsPromised) {
-  const Profile profile = profile_of("");
-  EXPECT_EQ(profile.coherent_bytes.front().bytes, 4096u);
-  EXPECT_EQ(profile.coherent_bytes.back().bytes, 32u << 20);
-  EXPECT_EQ(profile.pool_blocks.front().bytes, 16u);
-  EXPECT_EQ(profile.pool_blocks.back().bytes, 4096u);
-  EXPECT_EQ(profile.pool_blocks.back().align, 4096u);
-  EXPECT_EQ(profile.pool_pages.front(), 1u);
-  EXPECT_EQ(profile.pool_pages.back(), 10000u);
+  const auto coherent = names_of("families = coherent\n");
+  EXPECT_TRUE(coherent.front().starts_with("coherent/bytes:4096/")) << coherent.front();
+  EXPECT_TRUE(coherent.back().starts_with("coherent/bytes:33554432/")) << coherent.back();
+  const auto pool = names_of("families = dma_pool\n");
+  EXPECT_TRUE(pool.front().starts_with("dma_pool/block:16/align:16/pages:1/")) << pool.front();
+  EXPECT_TRUE(pool.back().starts_with("dma_pool/block:4096/align:4096/pages:10000/"))
+      << pool.back();
 }
 
 TEST(DeviceMemoryCases, OneThreadHasThePlainName) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "plan/cases.hpp"
+#include "plan/family_table.hpp"
 #include "plan/mixes.hpp"
 #include "plan/profile.hpp"
 #include "support.hpp"

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "plan/cases.hpp"
+#include "plan/family_table.hpp"
 #include "plan/mixes.hpp"
 #include "support.hpp"
 
@@ -29,11 +29,11 @@ TEST(Profile, DefaultsAreFilledInAndRecorded) {
   EXPECT_EQ(profile.layouts, (std::vector<std::string>{"scattered", "buddy"}));
   ASSERT_EQ(profile.bytes.size(), 1u);
   EXPECT_EQ(profile.bytes[0].bytes, 10485760u);
-  EXPECT_EQ(profile.config.at("run.bytes"), "10M");
-  EXPECT_EQ(profile.config.at("run.mixes"), "order0");
-  EXPECT_EQ(profile.config.size(), profile_keys().size());
-  EXPECT_EQ(profile.where.at("mixes"), "p.ini:2");
-  EXPECT_EQ(profile.where.at("bytes"), "default");
+  EXPECT_EQ(profile.values.at("bytes").text, "10M");
+  EXPECT_EQ(profile.values.at("mixes").text, "order0");
+  EXPECT_EQ(profile.values.size(), profile_keys().size());
+  EXPECT_EQ(profile.values.at("mixes").where, "p.ini:2");
+  EXPECT_EQ(profile.values.at("bytes").where, "default");
 }
 
 TEST(Profile, TheCommandLineReplacesTheFile) {
@@ -41,7 +41,7 @@ TEST(Profile, TheCommandLineReplacesTheFile) {
       profile_of("[run]\nmixes = order0\niterations = 7\n", {{"iterations", "3"}, {"bytes", "1M"}});
   EXPECT_EQ(profile.iterations, 3u);
   EXPECT_EQ(profile.bytes[0].bytes, 1048576u);
-  EXPECT_EQ(profile.config.at("run.iterations"), "3");
+  EXPECT_EQ(profile.values.at("iterations").text, "3");
 }
 
 TEST(Profile, DomainModesAreTheMachinesUnlessNamed) {
@@ -98,7 +98,7 @@ TEST_P(BadProfile, NamesLineValueAndAllowedValues) {
 // Keys and families grow; the lists in messages are those of the program.
 std::string key_list() {
   std::vector<std::string> names;
-  for (const ProfileKey& key : profile_keys()) names.emplace_back(key.name);
+  for (const ProfileKey* key : profile_keys()) names.emplace_back(key->name);
   return join(names);
 }
 

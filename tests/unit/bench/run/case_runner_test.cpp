@@ -24,7 +24,7 @@ class FakeFamily final : public Family {
   std::optional<std::string> prepare() override { return std::nullopt; }
   Measurement measure(const Case& item, std::uint32_t block) override {
     ++calls;
-    if (item.mix == "bad") fail_();
+    if (item.mix() == "bad") fail_();
     return {.samples = {100.0 + block}, .counters = {{"runs", 1.0}}};
   }
   int calls = 0;
@@ -39,8 +39,7 @@ class CaseRunnerTest : public testing::Test {
              const std::string& device = "0000:00:02.0") {
     cases_.clear();
     for (const std::string& mix : mixes)
-      cases_.push_back(
-          {.family = "map", .mix = mix, .layout = "buddy", .bytes = 4096, .timer = {}});
+      cases_.push_back({.family = "map", .parts = {{"mix", mix}, {"layout", "buddy"}}});
     auto family = std::make_unique<FakeFamily>(std::move(fail));
     family_ = family.get();
     families_["map"] = std::move(family);
