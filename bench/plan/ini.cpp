@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/ini.hpp"
 
-#include <boost/program_options/options_description.hpp>
-#include <boost/program_options/parsers.hpp>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -11,18 +9,9 @@
 #include "base/text.hpp"
 
 namespace pagemix::bench {
-namespace {
 
-// Boost.Program_options reports neither the line of an option nor that of an
-// error. This walks the lines by Boost's own rules (everything after # is a
-// comment) and notes where the sections and entries stand.
-struct Outline {
-  std::vector<IniSection> sections;
-  std::vector<IniEntry> entries;  // values still empty
-};
-
-Outline outline(const std::string& text, const std::string& name) {
-  Outline found;
+Ini parse_ini(const std::string& text, const std::string& name) {
+  Ini found;
   std::string section;
   std::map<std::string, std::string> seen;  // entry or section -> where
   std::istringstream lines(text);
@@ -44,29 +33,12 @@ Outline outline(const std::string& text, const std::string& name) {
         throw UsageError(where + ": unreadable line \"" + line +
                          "\"; allowed: [section], key = value, # comment");
       id = "key \"" + key + "\" of [" + section + "]";
-      found.entries.push_back({section, key, "", where});
+      found.entries.push_back({section, key, trim(line.substr(equals + 1)), where});
     }
     const auto [first, fresh] = seen.emplace(id, where);
     if (!fresh) throw UsageError(where + ": " + id + " is already at " + first->second);
   }
   return found;
-}
-
-}  // namespace
-
-Ini parse_ini(const std::string& text, const std::string& name) {
-  namespace po = boost::program_options;
-  Outline found = outline(text, name);
-  std::istringstream stream(text);
-  const po::options_description none;
-  const po::parsed_options parsed =
-      po::parse_config_file(stream, none, /*allow_unregistered=*/true);
-  if (parsed.options.size() != found.entries.size())
-    throw UsageError(name + ": unreadable: " + std::to_string(parsed.options.size()) + " of " +
-                     std::to_string(found.entries.size()) + " entries were understood");
-  for (std::size_t i = 0; i < found.entries.size(); ++i)
-    found.entries[i].value = parsed.options[i].value.empty() ? "" : parsed.options[i].value.front();
-  return {std::move(found.sections), std::move(found.entries)};
 }
 
 Ini read_ini(const std::filesystem::path& file) {

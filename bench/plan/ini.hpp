@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// INI files, read by Boost.Program_options, with the line of every entry.
+// INI files with the line of every entry, which messages name: Boost.Program_options
+// reads such files too, and tells the line of nothing.
 #pragma once
 
 #include <filesystem>
