@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/page_order.hpp"
 #include "base/text.hpp"
-#include "pressure/memory_info.hpp"
 
 namespace pagemix::bench {
 namespace {

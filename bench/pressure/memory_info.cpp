@@ -46,11 +46,6 @@ bool counts_cost(const std::string& name) {
 
 }  // namespace
 
-unsigned order_of(std::uint64_t bytes) {
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes <= page ? 0 : static_cast<unsigned>(std::bit_width(bytes / page) - 1);
-}
-
 void FreeBlocks::add(const FreeBlocks& other) {
   for (std::size_t order = 0; order < blocks.size(); ++order) blocks[order] += other.blocks[order];
 }

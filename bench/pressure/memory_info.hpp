@@ -10,15 +10,12 @@
 #include <map>
 #include <string>
 
+#include "base/page_order.hpp"
 #include "pagemix/vfio/files.hpp"
 
 namespace pagemix::bench {
 
 inline constexpr std::uint64_t kLargeBlock = 1 << 20;  ///< of the system heap: order 8 of 4 KiB
-
-/// The order of a block of so many bytes with this kernel's pages, 0 for less
-/// than a page.
-unsigned order_of(std::uint64_t bytes);
 
 /// Free blocks of the buddy allocator, by order.
 struct FreeBlocks {
