@@ -11,27 +11,11 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "pmu_events.hpp"
 
 namespace pagemix::bench {
 namespace {
-
-struct Source {
-  const char* units;   // prefix of their names
-  const char* event;   // as the kernel names it
-  const char* column;  // as run.json names it
-};
-
-// drivers/perf/arm_smmuv3_pmu.c, drivers/iommu/intel/perfmon.c and
-// arch/x86/events/amd/iommu.c of Linux 6.12.
-constexpr Source kSources[] = {
-    {"smmuv3_pmcg_", "transaction", "iotlb_lookup"},
-    {"smmuv3_pmcg_", "tlb_miss", "iotlb_miss"},
-    {"smmuv3_pmcg_", "trans_table_walk_access", "iotlb_walk_reads"},
-    {"dmar", "iotlb_lookup", "iotlb_lookup"},
-    {"dmar", "iotlb_hit", "iotlb_hit"},
-    {"amd_iommu_", "mem_iommu_tlb_pte_hit", "iotlb_hit"},
-    {"amd_iommu_", "mem_iommu_tlb_pte_mis", "iotlb_miss"},
-};
 
 constexpr auto kIdle = std::chrono::milliseconds(20);
 
@@ -71,13 +55,21 @@ double read_sum(const std::vector<vfio::UniqueFd>& counters) {
 
 std::vector<IommuColumn> find_iommu_columns(const vfio::SystemPaths& paths) {
   std::vector<IommuColumn> columns;
-  for (const Source& source : kSources) {
-    IommuColumn column{.name = source.column, .events = {}};
+  for (const PmuSource& source : kPmuSources) {
+    IommuColumn column{.name = source.counter, .events = {}};
     for (const auto& folder : find_pmus(source.units, paths))
       if (auto event = read_pmu_event(folder, source.event)) column.events.push_back(*event);
     if (!column.events.empty()) columns.push_back(std::move(column));
   }
   return columns;
+}
+
+std::string iommu_units() {
+  std::vector<std::string> names;
+  for (const PmuSource& source : kPmuSources)
+    if (const std::string name = std::string(source.units) + "*"; !std::ranges::count(names, name))
+      names.push_back(name);
+  return join(names);
 }
 
 double IommuCounters::count(const IommuColumn& column, const std::function<void()>& action) {

@@ -20,12 +20,12 @@ struct IommuColumn {
   std::vector<PmuEvent> events;  ///< one a unit; their counts are added up
 };
 
-/// The columns this machine offers; empty without such a unit:
-///   Arm SMMUv3 PMCG   transaction, tlb_miss, trans_table_walk_access
-///   Intel VT-d        iotlb_lookup, iotlb_hit
-///   AMD IOMMU         mem_iommu_tlb_pte_hit, mem_iommu_tlb_pte_mis
-/// RunError when a file of a unit cannot be understood.
+/// The columns this machine offers of those with a line `pmu` in configs/counters.ini;
+/// empty without such a unit. RunError when a file of a unit cannot be understood.
 std::vector<IommuColumn> find_iommu_columns(const vfio::SystemPaths& paths = {});
+
+/// The names that units begin with: "smmuv3_pmcg_*, dmar*".
+std::string iommu_units();
 
 /// Counts one column after the other: a unit may have a single counter that
 /// fits, and others may be in use.

@@ -130,9 +130,9 @@ void Runner::prepare_counters() {
     if (counters_->columns().empty()) {
       counters_.reset();
       selection_.skip("iommu counters",
-                      "no unit smmuv3_pmcg_*, dmar* or amd_iommu_* in "
-                      "/sys/bus/event_source/devices: this machine or kernel does not "
-                      "count what its IOMMU does");
+                      "no unit of " + iommu_units() +
+                          " in /sys/bus/event_source/devices: this machine or kernel does not "
+                          "count what its IOMMU does");
       return;
     }
     context_.counters = counters_->idle_check();

@@ -13,9 +13,11 @@ from pathlib import Path
 
 
 def cache_root() -> Path:
-    """$PAGEMIX_CACHE, or ~/.cache/pagemix."""
+    """$PAGEMIX_CACHE, or pagemix in $XDG_CACHE_HOME, or ~/.cache/pagemix: as the scripts."""
     chosen = os.environ.get("PAGEMIX_CACHE")
-    return Path(chosen).absolute() if chosen else Path.home() / ".cache" / "pagemix"
+    if chosen:
+        return Path(chosen).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "pagemix"
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from .errors import UsageError, one_of
 
 FILE = Path(__file__).resolve().parents[2] / "configs" / "counters.ini"
 FOR_REPORTS = ("iommu", "word", "pair", "half", "predicted")  # read by plots/
+FOR_BOARDS = "pmu"  # read by the build of bench/
 
 
 @dataclass
@@ -44,10 +45,12 @@ def load(file: Path = FILE) -> dict[str, Event]:
     events: dict[str, Event] = {}
     for name in ini.sections():
         where, key = f"{file}: [{name}]", "text" if name.startswith("format ") else "events"
-        allowed = {key} if key == "text" else {key, *FOR_REPORTS}
+        allowed = {key} if key == "text" else {key, *FOR_REPORTS, FOR_BOARDS}
         if wrong := [found for found in ini[name] if found not in allowed]:
             raise UsageError(f"{where}: key '{wrong[0]}' is not known, want {one_of(allowed)}")
         if key not in ini[name]:
+            if FOR_BOARDS in ini[name]:
+                continue
             raise UsageError(f"{where}: {key}: missing")
         if key == "text":
             event = events.setdefault(name.removeprefix("format "), Event())

@@ -9,13 +9,13 @@ import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..run import counters
 from ..run.fields import RunError
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "configs" / "hardware"
 INSTRUCTION = "instruction"
-# Events of a run that a profile may price, and nothing else.
-EVENTS = (INSTRUCTION, "smmu_cmd_tlbi", "smmu_cmd_sync", "iotlb_miss", "viommu_map",
-          "viommu_unmap")
+# What a profile may price, and nothing else.
+EVENTS = (INSTRUCTION, *(counter.name for counter in counters.KNOWN))
 
 
 @dataclass(frozen=True)

@@ -51,3 +51,9 @@ def test_a_bad_file_is_named(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(UsageError) as caught:
         load(file)
     assert str(file) in str(caught.value) and why in str(caught.value)
+
+
+def test_a_counter_of_boards_alone_needs_no_event(tmp_path: Path) -> None:
+    file = tmp_path / "counters.ini"
+    file.write_text("[walks]\npmu = unit_/walk\n[maps]\nevents = map \\d+\n")
+    assert list(load(file)) == ["map"]
