@@ -57,7 +57,7 @@ class Buffer {
 
 class HeapClient {
  public:
-  /// Opens the heap's node. RunError with the command that mends it when the
+  /// Opens the heap's node. RunError with the command that fixes it when the
   /// module is not loaded or the caller is not root.
   explicit HeapClient(const std::filesystem::path& node = kHeapNode);
 

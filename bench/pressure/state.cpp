@@ -223,7 +223,7 @@ void MemoryState::make(const Say& say) {
   const MemorySnapshot before = memory_snapshot();
   if (spec_.state != "fresh") {
     require_cgroup_room(spec_, before);
-    // Twice a second kcompactd would mend what was broken on purpose (Linux 5.9).
+    // Twice a second kcompactd would repair what was broken on purpose (Linux 5.9).
     proactiveness_.emplace("/proc/sys/vm/compaction_proactiveness", "0");
     // Boosted, the watermarks would not let page cache fill memory (Linux 5.0). As
     // it was again before anything is measured.

@@ -134,8 +134,8 @@ std::vector<CommandHelp> commands() {
   return {
       {"doctor",
        "[options]",
-       "can a run start here, and what mends it if not",
-       "Says whether a run can start here and which command mends what is missing.\n"
+       "can a run start here, and what fixes it if not",
+       "Says whether a run can start here and which command fixes what is missing.\n"
        "Changes nothing. Exit code 0 if a run can start, else 1.",
        {{"Options", doctor_options()}}},
       {"list",

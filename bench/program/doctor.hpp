@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can a run start here? What mends it if not?
+// Can a run start here? What fixes it if not?
 #pragma once
 
 #include <iosfwd>

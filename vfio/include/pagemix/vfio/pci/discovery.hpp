@@ -38,7 +38,7 @@ struct DeviceInfo {
   bool is_iommu() const noexcept { return (class_code >> 8) == 0x0806; }
 };
 
-/// One reason why a device cannot be taken, and what mends it.
+/// One reason why a device cannot be taken, and what fixes it.
 struct Blocker {
   std::string text;
   std::string remedy;  ///< a command or an instruction; empty if nothing helps
